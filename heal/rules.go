@@ -130,7 +130,7 @@ func texts(patterns ...string) (out []*regexp.Regexp) {
 var rows = [len(names)]row{
 	Arguments: {change: arguments}, // the codecs know the texts: middleware.ErrInvalidHistory
 	OrphanCalls: {change: orphanCalls, says: texts(
-		"`tool_use` ids were found without `tool_result` blocks immediately after",                               // Anthropic: anthropics/claude-code 1237
+		"`?tool_use`? ids were found without `?tool_result`? blocks immediately after",                           // Anthropic: anthropics/claude-code 1237
 		`(?i:An assistant message with ['"]tool_calls['"] must be followed by tool messages)`,                    // OpenAI chat, DashScope: agno-agi/agno 4345, QwenLM/qwen-code 869
 		"Expected toolResult blocks at messages",                                                                 // Bedrock: agno-agi/agno 6698
 		"Did not find \\d+ `tool_result` block",                                                                  // Bedrock: Amazon-Q-Developer/language-servers 1235
@@ -141,7 +141,7 @@ var rows = [len(names)]row{
 		`invalid params, tool call and result not match`,                                                         // MiniMax: Kilo-Org/kilocode 3967
 	)},
 	OrphanResults: {change: orphanResults, says: texts(
-		"unexpected `tool_use_id` found in `tool_result` blocks",                                                  // Anthropic: anthropics/claude-code 14110
+		"unexpected `?tool_use_id`? found in `?tool_result`? blocks",                                              // Anthropic: anthropics/claude-code 14110
 		`(?i:messages with role ['"]tool['"] must be a response to a prece+ding message with ['"]tool_calls['"])`, // OpenAI chat, DeepSeek, DashScope: miurla/morphic 136, FoundationAgents/OpenManus 744, QwenLM/qwen-code 2360
 		`invalid params, (?:tool result's tool id.{0,200}? not found|tool call result does not follow tool call)`, // MiniMax: MiniMax-AI/MiniMax-M2 76, anomalyco/opencode 32609
 		"No tool call found for function call output",                                                             // OpenAI Responses: continuedev/continue 10092
@@ -150,10 +150,10 @@ var rows = [len(names)]row{
 		"Unexpected role 'tool' after role",                                                                       // Mistral
 	)},
 	Reasoning: {change: reasoning, says: texts(
-		"Invalid `signature` in `thinking` block",                                                     // Anthropic: anthropics/claude-code 10627
-		"`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified", // Anthropic: earendil-works/pi 8576
-		`messages\.\d+\.content\.\d+\.(?:thinking\.)?signature: Field required`,                       // Anthropic: justlovemaki/AIClient2API 437
-		"The encrypted content .{1,200}? could not be verified",                                       // OpenAI Responses: vercel/ai 11239
+		"Invalid `?signature`? in `?thinking`? block",                                                     // Anthropic: anthropics/claude-code 10627
+		"`?thinking`? or `?redacted_thinking`? blocks in the latest assistant message cannot be modified", // Anthropic: earendil-works/pi 8576
+		`messages\.\d+\.content\.\d+\.(?:thinking\.)?signature: Field required`,                           // Anthropic: justlovemaki/AIClient2API 437
+		"The encrypted content .{1,200}? could not be verified",                                           // OpenAI Responses: vercel/ai 11239
 	)},
 	ReasoningPairs: {change: reasoningPairs, says: texts(
 		`Item '[^']*' of type '[a-z_]+' was provided without its required`, // OpenAI Responses: vercel/ai 7099, continuedev/continue 11994
@@ -170,8 +170,8 @@ var rows = [len(names)]row{
 		"[Ff]unction call (?:`[^`]*` in the \\d+\\. content block )?is missing a `?thought_signature`?", // Gemini: trpc-group/trpc-agent-go 1894
 	)},
 	DuplicateIDs: {change: duplicateIDs, says: texts(
-		"`tool_use` ids must be unique", // Anthropic
-		"each tool_use must have a single result. Found multiple `tool_result` blocks with id", // Anthropic
+		"`?tool_use`? ids must be unique", // Anthropic
+		"each tool_use must have a single result. Found multiple `?tool_result`? blocks with id", // Anthropic
 		"Duplicate item found with id", // OpenAI Responses: vercel/ai 7883, earendil-works/pi 5151
 	)},
 	CallIDs: {change: callIDs, says: texts(
