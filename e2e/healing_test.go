@@ -158,6 +158,8 @@ var healings = []healing{
 	schemas(heal.SchemaKeywords, "tools.0.custom: For 'integer' type", app("range_anthropic", "anthropic-python, pydantic", anthropic, withTools(strict.Anthropic)), "", `{"path":"FILE","first":1000}`),
 	schemas(heal.SchemaKeywords, "Invalid JSON payload received. Unknown name", app("keywords_of_gemini", "google-genai, Python", googleGenAI, withTools(strict.Gemini)), "", `{"path":"FILE","extra":[1]}`),
 
+	schemas(heal.SchemaKeywords, "tools.0.custom.input_schema: JSON schema is invalid", app("draft4", "anthropic-python", anthropic, withTools(strict.Anthropic)), "", `{"path":[1]}`),
+
 	schemas(heal.SchemaForm, "* GenerateContentRequest.tools[0]", app("format_of_gemini", "google-genai, Python", googleGenAI, withTools(strict.Gemini)), "", `{"path":[3]}`),
 
 	schemas(heal.SchemaTop, "Invalid schema for function 'read_file': schema must be a JSON Schema", app("union", "openai-python, pydantic", openAI, withTools(strict.Chat)), "", `{"other":"FILE"}`),
@@ -165,6 +167,8 @@ var healings = []healing{
 	schemas(heal.SchemaTop, "tools.0.custom.input_schema.type: Field required", app("union_anthropic", "anthropic-python, pydantic", anthropic, withTools(strict.Anthropic)), "", `{"other":"FILE"}`),
 
 	schemas(heal.SchemaItems, "Invalid schema for function 'read_file': In context=", app("tuple", "openai-python, pydantic", openAI, withTools(strict.Chat)), "", `{"path":"FILE","lines":[1,[2]]}`),
+
+	schemas(heal.SchemaItems, "Invalid schema for function 'get_me': In context=(), object schema missing properties", app("of_mcp", "openai-python", openAI, withTools(strict.Chat)), "", `{"path":[1]}`),
 
 	schemas(heal.SchemaRefs, "Recursive JSON schemas", app("recursive", "openai-python, pydantic", openAI, metaLlama), "", `{"path":"FILE","then":[{"other":1}]}`),
 	schemas(heal.SchemaRefs, "ref loops are only supported", app("loop_gemini", "google-genai, pydantic", googleGenAI, withTools(strict.Gemini)), "", `{"path":"FILE","where":{"both":{"left":[1]}}}`),

@@ -15,9 +15,9 @@ import (
 // does: Anthropic, OpenAI (Chat and Responses) or Gemini.
 //
 // Sources: anthropics/claude-code#5973, elizaOS/eliza#16499, elie222/inbox-zero#2323,
-// CherryHQ/cherry-studio#18037 (Anthropic); langchain-ai/langchainjs#9804,
+// CherryHQ/cherry-studio#18037, Dokploy/mcp#74 (Anthropic); langchain-ai/langchainjs#9804,
 // sigoden/aichat#1049, AnswerDotAI/fastcore#798, openai/openai-agents-python#302,
-// chatanywhere/GPT_API_free#403 (OpenAI); promptfoo/promptfoo#6902,
+// chatanywhere/GPT_API_free#403, github/github-mcp-server#1548 (OpenAI); promptfoo/promptfoo#6902,
 // chrisdoc/hevy-mcp#1161, router-for-me/CLIProxyAPI#1260, juspay/juspay-mcp#132,
 // googleapis/python-genai#660, google-gemini/gemini-cli#5923 (Gemini).
 func withTools(f strict.Format) strict.Format {
@@ -325,6 +325,13 @@ func anthropicTools(tools []tool) (says string) {
 		if s["type"] == nil {
 			return fmt.Sprintf("tools.%d.custom.input_schema.type: Field required", i)
 		}
+		walk(s, func(s m, _ int) {
+			for _, key := range []string{"exclusiveMinimum", "exclusiveMaximum"} {
+				if _, ok := s[key].(bool); ok {
+					says = fmt.Sprintf("tools.%d.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use at https://docs.claude.com/en/docs/tool-use.", i)
+				}
+			}
+		})
 		if !t.strict {
 			continue
 		}
@@ -382,6 +389,9 @@ func openAITools(tools []tool) (says string) {
 			in := fmt.Sprintf("%sIn context=(%s), ", invalid, at)
 			if s["type"] == "array" && s["items"] == nil {
 				says = in + "array schema missing items."
+			}
+			if s["type"] == "object" && s["properties"] == nil {
+				says = in + "object schema missing properties."
 			}
 			if !t.strict {
 				return

@@ -22,9 +22,11 @@ package heal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -172,20 +174,30 @@ func Rules(r middleware.Report) (out []Rule) {
 	return out
 }
 
+// wrapped is how LiteLLM begins a message that has the error of the provider behind it as JSON.
+var wrapped = regexp.MustCompile(`^[\w. :]{1,120} - \{`)
+
 // message returns what the provider said. A proxy in front of it may put the whole error, as
 // JSON, into the message of its own.
 func message(e *middleware.ModelError) string {
 	said := e.Message
 	for range 3 {
-		doc, err := rawjson.Parse(said, rawjson.Limits{})
+		text := json.RawMessage(said)
+		if at := wrapped.FindStringIndex(said); at != nil && json.NewDecoder(strings.NewReader(said[at[1]-1:])).Decode(&text) != nil {
+			break
+		}
+		doc, err := rawjson.Parse(string(text), rawjson.Limits{})
 		if err != nil {
 			break
 		}
-		inner := doc.Root().Get("error").Get("message")
-		if inner.Str() == "" {
+		inner := doc.Root().Get("error").Get("message").Str()
+		if inner == "" {
+			inner = doc.Root().Get("message").Str()
+		}
+		if inner == "" {
 			break
 		}
-		said = inner.Str()
+		said = inner
 	}
 	return said
 }

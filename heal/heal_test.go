@@ -162,10 +162,23 @@ func TestDestructive(t *testing.T) {
 // A proxy may put the provider's whole error into a message of its own.
 func TestWrappedMessage(t *testing.T) {
 	t.Parallel()
-	p := &provider{says: `{"type":"error","error":{"type":"invalid_request_error","message":%q},"request_id":"r"}`}
-	_, err := heal.New(heal.Options{})(p.call)(t.Context(), withOrphan())
-	require.NoError(t, err)
-	require.Len(t, p.asked, 2)
+	for _, says := range []string{
+		`{"type":"error","error":{"type":"invalid_request_error","message":%q},"request_id":"r"}`,
+		`litellm.BadRequestError: AnthropicException - {"type":"error","error":{"type":"invalid_request_error","message":%q}}. Received Model Group=m`,
+		`litellm.BadRequestError: BedrockException - {"message":%q}`,
+		"litellm.BadRequestError: OpenAIException - %s",
+	} {
+		p := &provider{says: says}
+		_, err := heal.New(heal.Options{})(p.call)(t.Context(), withOrphan())
+		require.NoError(t, err)
+		require.Len(t, p.asked, 2, says)
+	}
+	for _, says := range []string{`Your prompt "x - {\"message\":\"%s\"}" was refused`, `{"text":%q}`, `x - {"message":%q`} {
+		p := &provider{says: says}
+		_, err := heal.New(heal.Options{})(p.call)(t.Context(), withOrphan())
+		require.Error(t, err)
+		require.Len(t, p.asked, 1, says)
+	}
 }
 
 // What is not a refusal passes as it is, and so does an error of the second call that is not one.

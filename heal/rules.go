@@ -50,14 +50,14 @@ const (
 	// message of the model it puts one of the user, "Continue.".
 	Alternation
 
-	// SchemaKeywords removes the keywords that the refusal names.
+	// SchemaKeywords removes the keywords that the refusal names, or whose values JSON Schema does not allow.
 	SchemaKeywords
 	// SchemaForm sends a schema in Gemini's own form as JSON Schema.
 	SchemaForm
 	// SchemaTop removes unions, enum, const and not from the top of schemas, which is made an object
 	// with the properties of all branches.
 	SchemaTop
-	// SchemaItems gives arrays without items the items {}.
+	// SchemaItems gives arrays without items the items {}, and objects without properties the properties {}.
 	SchemaItems
 	// SchemaRefs removes the references by which a schema holds itself.
 	SchemaRefs
@@ -130,7 +130,7 @@ func texts(patterns ...string) (out []*regexp.Regexp) {
 var rows = [len(names)]row{
 	Arguments: {change: arguments}, // the codecs know the texts: middleware.ErrInvalidHistory
 	OrphanCalls: {change: orphanCalls, says: texts(
-		"`tool_use` ids were found without `tool_result` blocks immediately after",                               // Anthropic: anthropics/claude-code 1237
+		"`?tool_use`? ids were found without `?tool_result`? blocks immediately after",                           // Anthropic: anthropics/claude-code 1237
 		`(?i:An assistant message with ['"]tool_calls['"] must be followed by tool messages)`,                    // OpenAI chat, DashScope: agno-agi/agno 4345, QwenLM/qwen-code 869
 		"Expected toolResult blocks at messages",                                                                 // Bedrock: agno-agi/agno 6698
 		"Did not find \\d+ `tool_result` block",                                                                  // Bedrock: Amazon-Q-Developer/language-servers 1235
@@ -141,7 +141,7 @@ var rows = [len(names)]row{
 		`invalid params, tool call and result not match`,                                                         // MiniMax: Kilo-Org/kilocode 3967
 	)},
 	OrphanResults: {change: orphanResults, says: texts(
-		"unexpected `tool_use_id` found in `tool_result` blocks",                                                  // Anthropic: anthropics/claude-code 14110
+		"unexpected `?tool_use_id`? found in `?tool_result`? blocks",                                              // Anthropic: anthropics/claude-code 14110
 		`(?i:messages with role ['"]tool['"] must be a response to a prece+ding message with ['"]tool_calls['"])`, // OpenAI chat, DeepSeek, DashScope: miurla/morphic 136, FoundationAgents/OpenManus 744, QwenLM/qwen-code 2360
 		`invalid params, (?:tool result's tool id.{0,200}? not found|tool call result does not follow tool call)`, // MiniMax: MiniMax-AI/MiniMax-M2 76, anomalyco/opencode 32609
 		"No tool call found for function call output",                                                             // OpenAI Responses: continuedev/continue 10092
@@ -150,10 +150,10 @@ var rows = [len(names)]row{
 		"Unexpected role 'tool' after role",                                                                       // Mistral
 	)},
 	Reasoning: {change: reasoning, says: texts(
-		"Invalid `signature` in `thinking` block",                                                     // Anthropic: anthropics/claude-code 10627
-		"`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified", // Anthropic: earendil-works/pi 8576
-		`messages\.\d+\.content\.\d+\.(?:thinking\.)?signature: Field required`,                       // Anthropic: justlovemaki/AIClient2API 437
-		"The encrypted content .{1,200}? could not be verified",                                       // OpenAI Responses: vercel/ai 11239
+		"Invalid `?signature`? in `?thinking`? block",                                                     // Anthropic: anthropics/claude-code 10627
+		"`?thinking`? or `?redacted_thinking`? blocks in the latest assistant message cannot be modified", // Anthropic: earendil-works/pi 8576
+		`messages\.\d+\.content\.\d+\.(?:thinking\.)?signature: Field required`,                           // Anthropic: justlovemaki/AIClient2API 437
+		"The encrypted content .{1,200}? could not be verified",                                           // OpenAI Responses: vercel/ai 11239
 	)},
 	ReasoningPairs: {change: reasoningPairs, says: texts(
 		`Item '[^']*' of type '[a-z_]+' was provided without its required`, // OpenAI Responses: vercel/ai 7099, continuedev/continue 11994
@@ -170,8 +170,8 @@ var rows = [len(names)]row{
 		"[Ff]unction call (?:`[^`]*` in the \\d+\\. content block )?is missing a `?thought_signature`?", // Gemini: trpc-group/trpc-agent-go 1894
 	)},
 	DuplicateIDs: {change: duplicateIDs, says: texts(
-		"`tool_use` ids must be unique", // Anthropic
-		"each tool_use must have a single result. Found multiple `tool_result` blocks with id", // Anthropic
+		"`?tool_use`? ids must be unique", // Anthropic
+		"each tool_use must have a single result. Found multiple `?tool_result`? blocks with id", // Anthropic
 		"Duplicate item found with id", // OpenAI Responses: vercel/ai 7883, earendil-works/pi 5151
 	)},
 	CallIDs: {change: callIDs, says: texts(
@@ -208,6 +208,7 @@ var rows = [len(names)]row{
 		`Invalid JSON payload received. Unknown name "[^"]+" at '[^']*(?:function_declarations|functionDeclarations|tools)`, // Gemini: promptfoo/promptfoo 6902
 		`Invalid schema for function '[^']*': In context=\([^)]*\), '[^']+' is not permitted`,                               // OpenAI: makenotion/notion-mcp-server 102
 		`tools\.\d+\.custom(?:\.input_schema)?: (?:Schema type|For '[a-z]+' type, propert)`,                                 // Anthropic, strict
+		`tools\.\d+\.(?:custom\.)?input_schema: JSON schema is invalid`,                                                     // Anthropic: Dokploy/mcp 74, anthropics/claude-code 63673
 	)},
 	SchemaForm: {change: schemaForm, says: texts(
 		`Invalid JSON payload received. Unknown name "type" at '[^']*': Proto field is not repeating`, // Gemini: a list of types
@@ -224,8 +225,9 @@ var rows = [len(names)]row{
 		`tools\.\d+\.(?:custom\.)?input_schema\.type: (?:Field required|Input should be 'object')`, // Anthropic
 	)},
 	SchemaItems: {change: schemaItems, says: texts(
-		`Invalid schema for function '[^']*': In context=\([^)]*\), array schema missing items`, // OpenAI: sigoden/aichat 1049
-		"[^\"'`]{0,400}items: missing field",                                                    // Gemini
+		`Invalid schema for function '[^']*': In context=\([^)]*\), array schema missing items`,       // OpenAI: sigoden/aichat 1049
+		"[^\"'`]{0,400}items: missing field",                                                          // Gemini
+		`Invalid schema for function '[^']*': In context=\([^)]*\), object schema missing properties`, // OpenAI: github/github-mcp-server 1548
 	)},
 	SchemaRefs: {change: schemaRefs, says: texts( // the sources are in package accepts
 		"Recursive JSON schemas are not currently supported", // Meta
@@ -249,6 +251,7 @@ var rows = [len(names)]row{
 		"Schema is too complex for compilation",                                                                       // Anthropic: genkit-ai/genkit 5230
 		`Invalid schema for function '[^']*': .{0,200}'(?:additionalProperties|required)' is required to be supplied`, // OpenAI, strict
 		`Invalid schema for function '[^']*': .{0,200}exceeds limit of \d+`,                                           // OpenAI, strict
+		`Invalid schema for function '[^']*': .{0,200}(?:schema must have a 'type' key|is not a valid format)`,        // OpenAI, strict: can1357/oh-my-pi 211, 206
 	)},
 }
 

@@ -79,6 +79,12 @@ func camel(name string) string {
 }
 
 func schemaKeywords(d *draft) {
+	if strings.Contains(d.said, "JSON schema is invalid") { // it does not say why
+		d.edit("keywords with values that JSON Schema does not allow were left out", func(_ middleware.Tool, schema rawjson.Value) []rawjson.Edit {
+			return cut(schema, func(_, m rawjson.Value) bool { return accepts.Malformed(m) })
+		})
+		return
+	}
 	var names []string
 	for _, pattern := range []*regexp.Regexp{geminiNames, openAINames, anthropicNames} {
 		for _, name := range quoted(pattern, d.said) {
@@ -225,10 +231,14 @@ func insert(object rawjson.Value, member string) rawjson.Edit {
 }
 
 func schemaItems(d *draft) {
-	d.edit("arrays got items", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
+	lacks, member := accepts.LacksItems, `"items":{}`
+	if strings.Contains(d.said, "missing properties") {
+		lacks, member = accepts.LacksProperties, `"properties":{}`
+	}
+	d.edit("arrays got items, or objects properties", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
 		view.Walk(schema, func(n rawjson.Value, _ int) {
-			if accepts.LacksItems(n) {
-				edits = append(edits, insert(n, `"items":{}`))
+			if lacks(n) {
+				edits = append(edits, insert(n, member))
 			}
 		})
 		return edits

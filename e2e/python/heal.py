@@ -405,6 +405,19 @@ def strict_tool(name, model):
     return {"name": name, "input_schema": model.model_json_schema(), "strict": True}
 
 
+def of_mcp():
+    """Beside the tool there is one of an MCP server, without parameters."""
+    tool = {"type": "function", "function": {"name": "get_me", "description": "The user.", "parameters": {"type": "object"}}}
+    return chat([user()], [function(Read.model_json_schema()), tool])
+
+
+def draft4():
+    """The schema comes from an OpenAPI 3.0 document."""
+    schema = Read.model_json_schema()
+    schema["properties"]["first"] = {"type": "integer", "minimum": 0, "exclusiveMinimum": True}
+    return messages([user()], [{"name": "read_file", "input_schema": schema}])
+
+
 def many_strict():
     return messages([user()], [strict_tool("read_file", Read)] + [strict_tool(f"tool_{i}", Read) for i in range(24)])
 
@@ -432,7 +445,7 @@ def format_of_gemini():
 
 APPLICATIONS = {f.__name__: f for f in (
     cut, forgetful, twice, compatible, listed, cancelled, resumed, switched, mistaken, from_openai, stopped, prefilled, merged, trimmed, withdrawn, doubled, rebuilt, moved, interjected, handed_over,
-    tagged, strict_by_hand, many_strict, wide, keywords_of_gemini, format_of_gemini,
+    tagged, strict_by_hand, of_mcp, draft4, many_strict, wide, keywords_of_gemini, format_of_gemini,
 )} | {
     "tuple": lambda: chat([user()], [function(Lines.model_json_schema())]),
     "union": lambda: chat([user()], [function(Many.json_schema())]),

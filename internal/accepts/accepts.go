@@ -5,6 +5,7 @@ package accepts
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -95,6 +96,49 @@ var GeminiKeywords = strings.Fields(`type format title description nullable enum
 func LacksItems(n rawjson.Value) bool {
 	return view.HasType(n, "array") && !n.Get("items").Exists()
 }
+
+// LacksProperties reports whether a schema is an object that does not say what it holds. OpenAI refuses it
+// ("object schema missing properties", github/github-mcp-server 1548).
+func LacksProperties(n rawjson.Value) bool {
+	return view.HasType(n, "object") && !n.Get("properties").Exists()
+}
+
+// kinds are what the values of keywords are in draft 2020-12.
+var kinds = func() map[string][]rawjson.Kind {
+	all := map[string][]rawjson.Kind{}
+	for kind, names := range map[rawjson.Kind]string{
+		rawjson.Number: "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains",
+		rawjson.String: "type pattern format $ref $id $schema $anchor description title",
+		rawjson.Array:  "type enum required anyOf oneOf allOf prefixItems examples",
+		rawjson.Object: "properties patternProperties $defs dependentSchemas dependentRequired items additionalProperties propertyNames contains not if then else unevaluatedProperties unevaluatedItems",
+		rawjson.Bool:   "uniqueItems items additionalProperties propertyNames contains not if then else unevaluatedProperties unevaluatedItems deprecated readOnly writeOnly",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = append(all[name], kind)
+		}
+	}
+	return all
+}()
+
+// Malformed reports whether a member of a schema is a keyword whose value draft 2020-12 does not allow, such as
+// "exclusiveMinimum": true of draft 4. Anthropic refuses the schema: "JSON schema is invalid. It must match JSON
+// Schema draft 2020-12" (Dokploy/mcp 74).
+func Malformed(m rawjson.Value) bool {
+	if known := kinds[m.Key()]; known != nil && !slices.Contains(known, m.Kind()) {
+		return true
+	}
+	types := []string{m.Str()}
+	if m.Kind() == rawjson.Array {
+		types = nil
+		for t := range m.Each() {
+			types = append(types, t.Str())
+		}
+	}
+	return m.Key() == "type" && (len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return !slices.Contains(jsonTypes, t) })) ||
+		slices.Contains([]string{"anyOf", "oneOf", "allOf", "prefixItems"}, m.Key()) && m.Len() == 0
+}
+
+var jsonTypes = strings.Fields("null boolean object array number string integer")
 
 // Recursive returns the places of $ref, as members, that close a cycle: without them no
 // schema holds itself. Refused as "Recursive JSON schemas are not currently supported"

@@ -34,3 +34,19 @@ func TestRecursive(t *testing.T) {
 		})
 	}
 }
+
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	doc, err := rawjson.Parse(`{"minimum":0,"exclusiveMinimum":true,"items":[{}],"required":true,"type":"any","anyOf":[],"enum":[],"additionalProperties":false,"x":1,"pattern":1}`, rawjson.Limits{})
+	require.NoError(t, err)
+	var got []string
+	for m := range doc.Root().Each() {
+		if accepts.Malformed(m) {
+			got = append(got, m.Key())
+		}
+	}
+	require.Equal(t, []string{"exclusiveMinimum", "items", "required", "type", "anyOf", "pattern"}, got)
+	doc, err = rawjson.Parse(`{"type":["string","null"]}`, rawjson.Limits{})
+	require.NoError(t, err)
+	require.False(t, accepts.Malformed(doc.Root().At("/type")))
+}
