@@ -12,7 +12,9 @@
 // entry sets, with a proxy that leads nowhere for all but loopback, and with a
 // time limit. At the end its process group is killed. That takes Unix.
 //
-// Other tests do something else: report_test.go validates reports against schemas
+// Other tests do something else: healing_test.go lets applications of the official SDKs
+// send what providers refuse, once for each rule of package heal (`make agents` without
+// CLIENTS). report_test.go validates reports against schemas
 // that it fetches (`make reports`), and llama_test.go tries a running server of
 // llama.cpp as an upstream. Package e2e/page opens the page of the gateway and the
 // HTML report in a real browser (`make page`), and package e2e/metrics reads the metrics

@@ -375,7 +375,7 @@ func signed(n *middleware.Native) *middleware.Native {
 func reasoningContent(d *draft) {
 	n := 0
 	for i, m := range d.was.Messages {
-		if m.Role != middleware.RoleAssistant || slices.ContainsFunc(m.Parts, isReasoning) || m.Native == nil {
+		if m.Role != middleware.RoleAssistant || slices.ContainsFunc(m.Parts, isReasoning) || m.Native == nil || m.Native.Dialect != "openai-chat" {
 			continue
 		}
 		lost := middleware.Part{Kind: middleware.PartReasoning, Text: " ", Native: &middleware.Native{Dialect: m.Native.Dialect, Raw: `{"role":"assistant","reasoning_content":" "}`}}
