@@ -119,6 +119,14 @@ func (v Value) Raw() string {
 	return v.doc.text[n.start:n.end]
 }
 
+// Document returns the text that v stands in.
+func (v Value) Document() string {
+	if v.doc == nil {
+		return ""
+	}
+	return v.doc.text
+}
+
 // Span returns where v's text starts and ends in the document; 0, 0 for an
 // absent v.
 func (v Value) Span() (start, end int) { return int(v.node().start), int(v.node().end) }

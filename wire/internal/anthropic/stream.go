@@ -345,7 +345,7 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	}
 	s.change(b)
 	kind, text, err := b.add(delta)
-	if piece := delta.Get("partial_json"); err == nil && piece.Exists() && delta.Len() == 2 {
+	if piece := delta.Get("partial_json"); err == nil && delta.Get("type").Str() == "input_json_delta" && delta.Len() == 2 {
 		s.RepeatsPiece(u, func(raw string) error {
 			b.join("input", raw)
 			return nil

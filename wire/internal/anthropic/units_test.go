@@ -407,3 +407,26 @@ func TestInputOfAnUnknownBlock(t *testing.T) {
 	require.Len(t, resp.Message.ToolCalls, 1)
 	require.Contains(t, left, `"name":"pay"`)
 }
+
+// A piece of a call in an event that is read as it is written, because what stands in front
+// of the piece is spelled anew, is no pattern for the next event.
+func TestPieceOfARewrittenEvent(t *testing.T) {
+	t.Parallel()
+	event := func(kind, rest string) string {
+		return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"," + rest + "}\n\n"
+	}
+	for kind, want := range map[string]string{"input_json_delta": `{"n":1}`, "input_json_delta\xc6": "{}", "other_delta": "{}"} {
+		for _, before := range []string{"", "\"a\":\"\xc6\xc6\xc6\xc6\",", `"a":{"b":1,"b":2},`, `"a" : 1 ,`} {
+			piece := func(json string) string {
+				return event("content_block_delta", before+`"index":0,"delta":{"type":"`+kind+`","partial_json":"`+json+`"}`)
+			}
+			body := event("message_start", `"message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"usage":{}}`) +
+				event("content_block_start", `"index":0,"content_block":{"type":"tool_use","id":"t","name":"a","input":{}}`) +
+				piece(`{\"n\"`) + piece(`:1`) + piece(`}`) +
+				event("content_block_stop", `"index":0`) + event("message_delta", `"delta":{"stop_reason":"tool_use"},"usage":{}`) + event("message_stop", `"a":1`)
+			resp, err := format.DecodeResponse(nil, []byte(body))
+			require.NoError(t, err)
+			require.Equal(t, want, resp.Message.ToolCalls[0].Arguments, "%q", body)
+		}
+	}
+}

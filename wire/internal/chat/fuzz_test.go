@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -41,6 +42,11 @@ func FuzzAnswer(f *testing.F) {
 		f.Add([]byte(body), uint16(100))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, cut uint16) {
+		if resp, err := (chat.Format{}).DecodeResponse(nil, body); err == nil {
+			_, err := chat.Format{}.EncodeResponse(resp)
+			require.NoError(t, err)
+		}
+		body = bytes.ToValidUTF8(body, []byte("\ufffd")) // as it is written
 		resp, err := chat.Format{}.DecodeResponse(nil, body)
 		if err != nil {
 			return

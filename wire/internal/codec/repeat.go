@@ -81,6 +81,9 @@ func (r *Units) learn(u *Unit, deliver func(string) error, kind hole, text rawjs
 		add(v, padHole)
 	}
 	slices.SortFunc(spans[:n], func(a, b span) int { return a.start - b.start })
+	if end := spans[n-1].end; !strings.HasPrefix(u.Data, text.Document()[:end]) { // the format has read it as it is written
+		return
+	}
 	at := 0
 	offset := u.DataStart - u.Start
 	for i, s := range spans[:n] {

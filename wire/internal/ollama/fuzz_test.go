@@ -1,6 +1,7 @@
 package ollama_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -93,6 +94,10 @@ func FuzzAnswer(f *testing.F) {
 // requireAnswerLaws holds body, in pieces of n bytes, to the laws of FuzzAnswer.
 func requireAnswerLaws(t require.TestingT, body []byte, n, edit int) {
 	format.DecodeError(500, nil, body)
+	if resp, err := format.DecodeResponse(nil, body); err == nil {
+		encodeResponse(t, resp)
+	}
+	body = bytes.ToValidUTF8(body, []byte("\ufffd")) // as it is written
 	resp, err := format.DecodeResponse(nil, body)
 	s := format.NewStream(nil, nil)
 	for at := 0; at < len(body); at += n {

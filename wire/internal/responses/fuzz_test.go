@@ -3,6 +3,7 @@ package responses_test
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,11 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(body, `{"a":1}`, uint16(7))
 	}
 	f.Fuzz(func(t *testing.T, body, arguments string, size uint16) {
+		if resp, err := format.DecodeResponse(nil, []byte(body)); err == nil {
+			_, err := format.EncodeResponse(resp)
+			require.NoError(t, err)
+		}
+		body = strings.ToValidUTF8(body, "\ufffd") // as it is written
 		resp, err := format.DecodeResponse(nil, []byte(body))
 		piecewise, errPiecewise := decodeInPieces(body, int(size)+1)
 		require.Equal(t, err == nil, errPiecewise == nil, "%v, %v", err, errPiecewise)

@@ -57,7 +57,8 @@ func FuzzTurns(f *testing.F) {
 	})
 }
 
-// A reader always comes to an end, with line numbers that grow.
+// A reader always comes to an end. Its line numbers grow, but for the elements of an array
+// that stand on one line.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("a\r\n\n b"))
 	f.Add([]byte("\x1f\x8b\x08\x00"))
@@ -69,7 +70,7 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			if err == nil {
-				require.Greater(t, l.N, last)
+				require.GreaterOrEqual(t, l.N, last)
 				require.NotEmpty(t, l.Text)
 				last = l.N
 			}
