@@ -252,7 +252,9 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 		case m.Kind() == rawjson.Null, isName(key, "content"), isName(key, "index"):
 		case isName(key, "finishReason"):
 			if word := finishWord(m, c.message); word != "" {
-				c.finish, c.word = candidateTree.Value(m), word
+				if c.finish, c.word = candidateTree.Value(m), word; c.finish == "null" { // a list that holds a call
+					c.finish = `"OTHER"`
+				}
 			}
 		case candidateTree.Keeps(m):
 			c.beside.Put(camel(key), candidateTree.Value(m))

@@ -566,10 +566,13 @@ func (s *stream) fold() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ends := slices.DeleteFunc(slices.Collect(output.Each()), func(v rawjson.Value) bool { return v.Kind() == rawjson.Null })
-	for _, v := range ends {
+	var ends []rawjson.Value
+	for v := range output.Each() {
 		if _, err := answerItem(v); err != nil {
 			return nil, err
+		}
+		if v.Kind() == rawjson.Object { // null and such say nothing beside the items of the events
+			ends = append(ends, v)
 		}
 	}
 	order := make([]int, len(s.items))

@@ -155,7 +155,7 @@ func TestStreamsInAnotherOrder(t *testing.T) {
 		"an item after the end":     {eventStream(end, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`), "", 0},
 		"a call without a place":    {eventStream(`{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c","name":"f"}}`, `{"type":"response.function_call_arguments.delta","delta":"{}"}`, end), "", 1},
 		"a call that was a message": {eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+plainMessage+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`, end), "", 1},
-		"null beside a call":        {eventStream(`{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`, strings.Replace(end, "[]", "[null]", 1)), "", 1},
+		"null beside a call":        {eventStream(`{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`, strings.Replace(end, "[]", `[null,"tool_use"]`, 1)), "", 1},
 		"a call that is done twice": {eventStream(`{"type":"response.output_item.done","output_index":0,"item":`+strings.Replace(plainCall, "{}", "[", 1)+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`, end), "", 1},
 	} {
 		resp := decodeResponse(t, c.body)
