@@ -191,6 +191,19 @@ func TestHealArgumentsInOtherFormats(t *testing.T) {
 	}
 }
 
+// MiniMax has words of its own for arguments that are not JSON.
+func TestHealArgumentsAtMiniMax(t *testing.T) {
+	t.Parallel()
+	u := serve(t, answer(http.StatusBadRequest, `{"type":"error","error":{"type":"bad_request_error","message":"invalid params, invalid function arguments json string, tool_call_id: a (2013)","http_code":"400"}}`),
+		answer(http.StatusOK, chat().whole("hi")))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.URL+"/v1/chat/completions", strings.NewReader(requestWithHistory(cutArguments)))
+	require.NoError(t, err)
+	resp, err := hooked(t, transport.New(transport.Options{}))(req)
+	require.NoError(t, err)
+	require.Equal(t, chat().whole("hi"), read(t, resp))
+	require.Equal(t, cleanedRequest(cutArguments), string(u.body[1]))
+}
+
 // OpenRouter puts the error of the provider behind it, as text, into its own.
 func TestHealBehindOpenRouter(t *testing.T) {
 	t.Parallel()

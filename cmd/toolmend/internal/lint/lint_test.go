@@ -92,6 +92,8 @@ func TestRules(t *testing.T) {
 		{"array without items", object(`"x":{"type":"array"},"y":{"type":"array","items":{"type":["array","null"]}}`), []lint.Provider{lint.OpenAI},
 			[]string{"error array-items:1 /0/parameters/properties/x", "error array-items:1 /0/parameters/properties/y/items", "warning optional-array:1 /0/parameters/properties/x", "warning optional-array:1 /0/parameters/properties/y", "warning nested-array:1 /0/parameters/properties/y"}},
 		{"array without items for Anthropic", `[{"name":"add","parameters":{"type":"object","properties":{"x":{"type":"array"}},"required":["x"]}}]`, []lint.Provider{lint.Anthropic}, nil},
+		{"tuple", `[{"name":"add","parameters":{"type":"object","properties":{"x":{"type":"array","prefixItems":[{"type":"number"}]}},"required":["x"]}}]`, []lint.Provider{lint.OpenAI}, []string{"error array-items:1 /0/parameters/properties/x"}},
+		{"tuple for Gemini", `[{"name":"add","parameters":{"type":"object","properties":{"x":{"type":"array","prefixItems":[{"type":"number"}]}},"required":["x"]}}]`, []lint.Provider{lint.Gemini}, nil},
 		{"property name", object(`"filter[id]":{"type":"string"}`), nil, []string{"error property-name:1 /0/parameters/properties/filter[id]"}},
 		{"property name for OpenAI", object(`"filter[id]":{"type":"string"}`), []lint.Provider{lint.OpenAI}, nil},
 		{"strict", `[{"type":"function","name":"add","strict":true,"parameters":{"type":"object","properties":{"x":{"oneOf":[{"type":"string"}]}}}}]`, nil,
