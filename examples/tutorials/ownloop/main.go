@@ -63,8 +63,8 @@ func start(ctx context.Context, out io.Writer, logger *slog.Logger, key string) 
 }
 
 // region: client
-// newClient returns a client whose calls are valid. The model is what stands for the
-// provider: nothing, or a test's own.
+// newClient returns a client whose calls are valid. model is for tests only: a script in
+// the place of the provider.
 func newClient(key string, logger *slog.Logger, model ...middleware.Middleware) openai.Client {
 	stack := toolmend.Stack(toolmend.Options{
 		Validator: argsvalidate.NewValidator(argsvalidate.Options{Rules: rules}),
