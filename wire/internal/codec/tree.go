@@ -34,8 +34,8 @@ const deepest = 1000
 
 // Write returns v as JSON in one spelling, in which all readers find the same members:
 // those that the format knows, and those in which no word for calls occurs. Of a key that
-// appears twice it has the last member, which Value.Get returns. A key that differs from
-// another one in case only goes, and so does __proto__.
+// appears twice it has the last member, which Value.Get returns. Of keys that differ in case
+// only, the one in lower case stays, or else the last. __proto__ goes.
 func (t Tree) Write(v rawjson.Value) string {
 	var b strings.Builder
 	b.Grow(len(v.Raw()))
@@ -126,15 +126,20 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 		b.WriteString(v.Raw())
 		return
 	}
-	written := map[string]bool{}
-	before := byte('{')
+	kept := map[string]rawjson.Value{} // by folded key
 	for m := range v.Each() {
 		key := m.Key()
 		folded := rawjson.Fold(key)
-		if v.Get(key) != m || written[folded] || key == "__proto__" || t != nil && !t.Keeps(m) {
+		if key != "__proto__" && (t == nil || t.Keeps(m)) && (key == folded || kept[folded].Key() != folded) {
+			kept[folded] = m
+		}
+	}
+	before := byte('{')
+	for m := range v.Each() {
+		key := m.Key()
+		if kept[rawjson.Fold(key)] != m {
 			continue
 		}
-		written[folded] = true
 		b.WriteByte(before)
 		rawjson.WriteQuoted(b, key)
 		b.WriteByte(':')

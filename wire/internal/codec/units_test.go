@@ -356,6 +356,18 @@ func TestJoined(t *testing.T) {
 }
 
 // What is nested deeper than any reader follows is cut, not followed.
+// Of keys that differ in case only, the one in lower case is written, wherever it stands.
+func TestTreeOneCase(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"n":1,"N":2}`: `{"n":1}`, `{"N":1,"n":2}`: `{"n":2}`, `{"N":1,"n":2,"N":3}`: `{"n":2}`, `{"N":1,"N":2}`: `{"N":2}`, `{"aB":1,"Ab":2}`: `{"Ab":2}`,
+	} {
+		v, err := codec.ParseObject(text)
+		require.NoError(t, err)
+		require.Equal(t, want, codec.Plain(v), text)
+	}
+}
+
 // A member that a format does not know is written unless its key is a word for calls.
 func TestFreeMember(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package gemini_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,11 @@ func FuzzAnswer(f *testing.F) {
 
 // requireAnswerLaws holds text to the laws of FuzzAnswer.
 func requireAnswerLaws(t require.TestingT, text string, cut int) {
+	if resp, err := format.DecodeResponse(nil, []byte(text)); err == nil {
+		_, err := format.EncodeResponse(resp)
+		require.NoError(t, err)
+	}
+	text = strings.ToValidUTF8(text, "\ufffd") // as it is written
 	body := []byte(text)
 	resp, err := format.DecodeResponse(nil, body)
 	s := format.NewStream(nil, nil)

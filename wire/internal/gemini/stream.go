@@ -253,7 +253,7 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 		case isName(key, "finishReason"):
 			if word := finishWord(m, c.message); word != "" {
 				if c.finish, c.word = candidateTree.Value(m), word; c.finish == "null" { // a list that holds a call
-					c.finish = `"OTHER"`
+					c.finish, c.word = `"OTHER"`, "OTHER"
 				}
 			}
 		case candidateTree.Keeps(m):
