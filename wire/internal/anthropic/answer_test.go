@@ -193,7 +193,7 @@ func TestResponseShape(t *testing.T) {
 	}
 }
 
-// What is written is UTF-8, also where a block that is no call has other bytes.
+// What is written is UTF-8, also where another block than a call has other bytes.
 func TestWrittenAnswerIsUTF8(t *testing.T) {
 	t.Parallel()
 	resp, err := format.DecodeResponse(nil, []byte(`{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"message","id":"c1","input":{"a":"`+"\xff\xfe"+`"}}],`+

@@ -409,7 +409,7 @@ func TestInputOfAnUnknownBlock(t *testing.T) {
 }
 
 // A piece of a call in an event that is read as it is written, because what stands in front
-// of the piece is spelled anew, is no pattern for the next event.
+// of the piece is spelled anew, does not become a pattern for the next event.
 func TestPieceOfARewrittenEvent(t *testing.T) {
 	t.Parallel()
 	event := func(kind, rest string) string {
