@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unique"
 
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
@@ -191,23 +192,36 @@ func compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 			bytes += int64(len(*t))
 		}
 	}
-	clone(&s.ID, &s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model, &s.Error)
+	share := func(texts ...*string) { // of words that most steps have in common
+		for _, t := range texts {
+			if len(*t) <= limit {
+				*t = unique.Make(*t).Value()
+			} else {
+				*t = cut(*t, limit)
+			}
+			bytes += int64(len(*t))
+		}
+	}
+	clone(&s.ID, &s.Error)
+	share(&s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model)
 	s.Tools = nil
 	s.Notes = cloned(s.Notes, func(n *string) { clone(n) })
 	s.Attempts = cloned(s.Attempts, func(a *report.Attempt) {
-		clone(&a.Model, &a.Text, &a.Error, (*string)(&a.FinishReason))
+		clone(&a.Text, &a.Error)
+		share(&a.Model, (*string)(&a.FinishReason))
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
 		a.Calls = cloned(a.Calls, func(c *report.Call) {
 			c.Sent.Native, c.Ran.Native = nil, nil
 			clone(&c.Note)
-			for _, t := range []struct{ sent, ran *string }{
-				{&c.Sent.ID, &c.Ran.ID}, {&c.Sent.Name, &c.Ran.Name}, {&c.Sent.Arguments, &c.Ran.Arguments},
-			} {
+			for _, t := range []struct {
+				copied    func(...*string)
+				sent, ran *string
+			}{{clone, &c.Sent.ID, &c.Ran.ID}, {share, &c.Sent.Name, &c.Ran.Name}, {clone, &c.Sent.Arguments, &c.Ran.Arguments}} {
 				same := *t.ran == *t.sent
-				if clone(t.sent); same {
+				if t.copied(t.sent); same {
 					*t.ran = *t.sent
 				} else {
-					clone(t.ran)
+					t.copied(t.ran)
 				}
 			}
 			cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }
