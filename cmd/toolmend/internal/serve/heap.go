@@ -18,14 +18,15 @@ const (
 )
 
 // raiseHeap sets how far the heap grows between two collections, until lower is called. The
-// memory that it takes for that is address space only: it is never touched, and the
-// collector does not scan it. raiseHeap does nothing if the user sets GOGC or
-// GOMEMLIMIT.
+// memory that it takes for that is address space only, and the collector does not scan it:
+// Go may have zeroed it, and giveBack undoes that. raiseHeap does nothing if the user sets
+// GOGC or GOMEMLIMIT.
 func raiseHeap() (lower func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
 	heap, was := make([]byte, heapFloor), debug.SetGCPercent(garbagePercent)
+	giveBack(heap)
 	return func() {
 		debug.SetGCPercent(was)
 		runtime.KeepAlive(heap)
