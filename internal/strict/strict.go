@@ -114,7 +114,7 @@ func thoughtFrom(s string) int { return numberIn(Thought, s) }
 
 // numberIn returns the number for which a form is s, -1 if there is none.
 func numberIn(form func(n int) string, s string) int {
-	n, err := strconv.Atoi(strings.Trim(s, "markThought ."))
+	n, err := strconv.Atoi(strings.TrimFunc(s, func(r rune) bool { return r < '0' || r > '9' }))
 	if err != nil || form(n) != s {
 		return -1
 	}
