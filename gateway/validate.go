@@ -84,7 +84,7 @@ func (c Config) validate() error {
 		return err
 	}
 	if err := validateClients(c.Clients); err != nil {
-		return fmt.Errorf("gateway: %w", err)
+		return err
 	}
 	names, defaults := map[string]bool{}, 0
 	rest := map[string]string{} // by prefix, the upstream of models that no other one serves
@@ -226,15 +226,19 @@ func isCredential(name string) bool {
 func validateClients(clients []Client) error {
 	names := map[string]bool{}
 	for i, c := range clients {
+		var err error
 		switch {
 		case c.Name == "":
-			return fmt.Errorf("client %q: name: must not be empty", fmt.Sprint(i+1))
+			err = invalid("name", "must not be empty")
 		case len(c.Name) > 64 || strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r > '~' }):
-			return fmt.Errorf("client %q: name: must be at most 64 printable ASCII characters without spaces", c.Name)
+			err = invalid("name", "must be at most 64 printable ASCII characters without spaces")
 		case names[c.Name]:
-			return fmt.Errorf("client %q: name: another client has it; put further keys of one client into its key_file, one a line", c.Name)
+			err = invalid("name", "another client has it; put further keys of one client into its key_file, one a line")
 		case c.KeyFile == "":
-			return fmt.Errorf("client %q: key_file: must not be empty", c.Name)
+			err = invalid("key_file", "must not be empty")
+		}
+		if err != nil {
+			return within("client", i, cmp.Or(c.Name, fmt.Sprint(i+1)), err)
 		}
 		names[c.Name] = true
 	}

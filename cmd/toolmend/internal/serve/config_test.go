@@ -33,6 +33,7 @@ func TestConfigErrors(t *testing.T) {
 		"table":                 {`keep_alive = "5s"`, `record = "a.jsonl"`, ":2:10: record: must be a table: [record], got text in quotes\n"},
 		"tables":                {string(file), `upstream = "https://api.example.com"`, ":1:12: upstream: must be an array of tables: [[upstream]], got text in quotes\n"},
 		"listener of pages":     {"[limits]", "admin_listen = \"9\"\n[limits]", `:4: admin_listen: must be HOST:PORT, such as 127.0.0.1:7777, got "9"`},
+		"name of a client":      {"[limits]", "[[client]]\nname = \"a b\"\nkey_file = \"k\"\n[limits]", `:5: client "a b": name: must be at most 64 printable ASCII characters without spaces`},
 		"duration":              {`"5s"`, `"5"`, `:2:14: keep_alive: must be a positive duration such as "10s", or "off", got "5"`},
 		"word":                  {`keep_alive = "5s"`, `mode = "enforced"`, `:2: mode: must be one of "enforce", "observe", "repair", got "enforced"`},
 		"word of an upstream":   {`mode = "observe"`, `mode = "watch"`, `:29: upstream "127.0.0.1:8080": mode: must be one of`},
