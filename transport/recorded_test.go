@@ -55,10 +55,15 @@ func recordings(t *testing.T, dialect string) []exchange {
 	}
 }
 
-// replay is a client's next that gives the recorded answer, in small pieces.
-func (x exchange) replay(calls *int) func(*http.Request) (*http.Response, error) {
+// replay is a client's next that gives the recorded answer, in small pieces. The first request
+// must be the recorded one, byte for byte.
+func (x exchange) replay(t require.TestingT, calls *int) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
-		*calls++
+		if *calls++; *calls == 1 { // no request is changed before it is refused
+			body, err := io.ReadAll(req.Body)
+			require.NoError(t, err, x.ID)
+			require.Equal(t, x.Request, string(body), x.ID)
+		}
 		h := http.Header{}
 		if x.ContentType != "" {
 			h.Set("Content-Type", x.ContentType)
@@ -108,7 +113,7 @@ func TestRecordedExchanges(t *testing.T) {
 					req.URL.Path, req.URL.RawQuery, _ = strings.Cut(x.Path, "?")
 					ctx, call := transport.Watch(t.Context())
 					watched = call
-					resp, err := tr.Hook(req.WithContext(ctx), x.replay(&calls))
+					resp, err := tr.Hook(req.WithContext(ctx), x.replay(t, &calls))
 					if err != nil {
 						return nil, "", err
 					}
