@@ -207,7 +207,7 @@ def withdrawn():
 
 
 def doubled():
-    """The application keeps each item of a stream, and then those of the whole response."""
+    """The application keeps each item of a stream, and then the items of the whole response."""
     return responses([], stream=True)
 
 
