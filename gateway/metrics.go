@@ -64,7 +64,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.repairs, errs[3] = meter.Int64Counter("toolmend.gateway.repairs", metric.WithDescription("Repairs of calls that clients got, by rule"))
 	m.invalid, errs[4] = meter.Int64Counter("toolmend.gateway.invalid_calls", metric.WithDescription("Invalid calls of upstreams, by the code of the first issue"))
 	m.panics, errs[5] = meter.Int64Counter("toolmend.gateway.panics", metric.WithDescription("Panics; the log has their stacks"))
-	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies, steps of the page and lines of the log that were dropped because there was no room for them"))
+	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies and lines of the log that were dropped because there was no room for them"))
 	m.outcomes, errs[7] = meter.Int64Counter("toolmend.gateway.observed", metric.WithDescription("Exchanges that were observed, by what the mode enforce would have done"))
 	m.texts, errs[8] = meter.Int64Counter("toolmend.gateway.calls_in_text", metric.WithDescription("Steps with calls that a model wrote as text: rescued, or in markup that was not read"))
 	m.healed, errs[9] = meter.Int64Counter("toolmend.gateway.healed", metric.WithDescription("Requests that an upstream refused, or had refused before, and that were sent with a change, by rule"))
@@ -106,7 +106,7 @@ const maxLabelSets = 256
 // first event, and increase() over it would miss that one.
 func (m *metrics) begin(upstream string, s Settings) {
 	ctx := context.Background()
-	for _, what := range []string{"record", "copy", "step", "log"} {
+	for _, what := range []string{"record", "copy", "log"} {
 		m.drop(what, 0)
 	}
 	repairs, _ := rules(s.Repairs)

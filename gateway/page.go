@@ -30,8 +30,6 @@ type Page struct {
 const (
 	adminKeyVariable  = "TOOLMEND_ADMIN_KEY"
 	defaultPageMemory = 8 << 20
-	waitingSteps      = 256      // that wait to be kept
-	waitingStepBytes  = 16 << 20 // of their requests and answers
 )
 
 // PagePath returns the path and the query that open the page, such as
@@ -74,30 +72,19 @@ func adminKey() (string, error) {
 	return checkedKey("admin", adminKeyVariable, key)
 }
 
-// keeper keeps steps for the page. It never delays an exchange: of exchanges
-// that end faster than they are read, some are not kept.
+// keeper keeps steps for the page.
 type keeper struct {
 	steps   *page.Steps
 	metrics *metrics
 	log     *slog.Logger
-	queue   *queue[*exchange]
 }
 
 func newKeeper(m *metrics, log *slog.Logger) *keeper {
-	k := &keeper{steps: page.NewSteps(defaultPageMemory), metrics: m, log: log}
-	k.queue = &queue[*exchange]{work: k.keep, workers: 1, items: waitingSteps, bytes: waitingStepBytes, delay: gatherDelay}
-	return k
+	return &keeper{steps: page.NewSteps(defaultPageMemory), metrics: m, log: log}
 }
 
-// observed queues an exchange for the page. If the queue is full, it is dropped and counted.
+// observed adds an exchange to the steps.
 func (k *keeper) observed(x *exchange) {
-	if !k.queue.add(x, x.size()) {
-		k.metrics.drop("step", 1)
-	}
-}
-
-// keep adds x to the steps.
-func (k *keeper) keep(x *exchange) {
 	guarded(k.metrics, k.log, x, "a step is not on the page", func() { k.steps.Add(x.step()) })
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// gatherDelay is how long steps and copies gather for their worker. A worker for each
-// would wake a thread for each. But what waits long leaves the processor's cache, and
-// the collector marks it: 10 ms took 10 µs more for each step under load.
+// gatherDelay is how long copies gather for their worker. A worker for each would wake a
+// thread for each. But what waits long leaves the processor's cache, and the collector
+// marks it.
 const gatherDelay = time.Millisecond
 
 // queue holds items until a worker has time for them. Adding one never waits. A

@@ -116,11 +116,19 @@ func plain(resp *http.Response, raw []byte) []byte {
 // it was read to its end.
 const patience = time.Second
 
-// readBuffer is the size of the buffers through which responses are read. An open
-// stream keeps one.
-const readBuffer = 4 << 10
+// The buffers through which responses are read. An open stream keeps one while it waits, so
+// that is a small one. Where more has arrived than that takes, the rest is read and sent in
+// one piece.
+const smallBuffer = 4 << 10
 
-var readBuffers = sync.Pool{New: func() any { return new([readBuffer]byte) }}
+var (
+	smallBuffers = buffersOf(smallBuffer)
+	largeBuffers = buffersOf(16 << 10)
+)
+
+func buffersOf(size int) *sync.Pool {
+	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
+}
 
 // text returns the part of the body that was read.
 func (a *attempt) text() string {
@@ -146,32 +154,30 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 	a.stream = s.codec.NewStream(a.req, sink)
 	s.hears(a)
-	pooled := readBuffers.Get().(*[readBuffer]byte)
-	defer readBuffers.Put(pooled)
-	buf := pooled[:]
-	if known := a.resp.ContentLength; known > readBuffer {
-		buf = make([]byte, min(known, 64<<10))
-	}
+	pool := smallBuffers
+	buf := pool.Get().(*[]byte)
+	defer func() { pool.Put(buf) }()
 	left := s.t.options.MaxBody
 	var late *time.Timer // fires some time after the end mark
 	a.reading.Lock()
 	defer a.reading.Unlock()
 	s.heeded.Store(a)
 	for {
-		n, readErr := s.awaited(a, body, buf)
+		n, readErr := s.awaited(a, body, *buf)
+		p := (*buf)[:n]
 		if left -= int64(n); left < 0 {
-			a.raw = bytes.Clone(buf[:n])
+			a.raw = bytes.Clone(p)
 			return nil, s.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
 		}
 		if n > 0 {
-			if _, err := a.stream.Write(buf[:n]); err != nil {
+			if _, err := a.stream.Write(p); err != nil {
 				if !errors.Is(err, wire.ErrShape) {
 					return nil, err // the error of the sink
 				}
 				_, _ = a.stream.Close() // a later response may continue what was taken of this one
 				return nil, s.unreadable(ctx, a, body, err)
 			}
-			s.begins(a, buf[:n])
+			s.begins(a, p)
 			s.show(a)
 		}
 		if late == nil && a.stream.Ended() {
@@ -183,6 +189,14 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 		}
 		if readErr != nil {
 			return s.closeAnswer(ctx, a, body, readErr)
+		}
+		fits := smallBuffers
+		if n > smallBuffer*3/4 { // net/http has one of 4 KB too, and some of that is framing
+			fits = largeBuffers
+		}
+		if fits != pool {
+			pool.Put(buf)
+			pool, buf = fits, fits.Get().(*[]byte)
 		}
 	}
 }

@@ -326,13 +326,3 @@ func (f format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 func (f format) MayOfferTools(body []byte) bool {
 	return codec.MayHold(codec.WithoutEmpty(body, "tools", "functions"), `"tools"`, `"functions"`)
 }
-
-// EncodeResponse writes bytes that are not UTF-8 as clients read them, unless the answer
-// passes as it came.
-func (f format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	body, err := f.Format.EncodeResponse(resp)
-	if err != nil || utf8.Valid(body) || resp.Native.Raw == string(body) {
-		return body, err
-	}
-	return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
-}

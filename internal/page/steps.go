@@ -29,6 +29,7 @@ type Steps struct {
 
 	keepFaults bool
 	plain      []*entry            // those that are valid as sent, the oldest first
+	room       room                // of those: they are dropped in the order of Add
 	faulty     []*entry            // the others, the oldest first
 	toolsets   map[uint64]*toolset // by key
 	seed       maphash.Seed        // of the keys
@@ -55,7 +56,7 @@ type toolset struct {
 // NewSteps returns an empty memory for at most MaxSteps steps that take at most
 // maxBytes bytes.
 func NewSteps(maxBytes int64) *Steps {
-	return &Steps{max: MaxSteps, maxBytes: maxBytes, toolsets: map[uint64]*toolset{}, seed: maphash.MakeSeed()}
+	return &Steps{max: MaxSteps, maxBytes: maxBytes, toolsets: map[uint64]*toolset{}, seed: maphash.MakeSeed(), room: room{shared: true}}
 }
 
 // KeepFaults makes s drop steps that are valid as sent before it drops others.
@@ -77,16 +78,17 @@ func (s *Steps) Resize(maxBytes int64) {
 // out all others; if that is not enough, the step is not kept. Tools that would take
 // more than a quarter are left out. Add returns the number of the step.
 func (s *Steps) Add(step report.Step) uint64 {
-	s.mu.RLock()
-	most := s.maxBytes / 4
-	s.mu.RUnlock()
-	e := newEntry(step, maxText)
-	for limit := maxText / 4; e.bytes > most && limit >= 256; limit /= 4 {
-		e = newEntry(step, limit)
-	}
-	key := s.keyOf(step.Tools)
+	key, of := s.keyOf(step.Tools), outcomeOf(&step)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	in := &room{}
+	if of == valid || of == none {
+		in = &s.room
+	}
+	e := in.entry(step, of, maxText)
+	for limit := maxText / 4; e.bytes > s.maxBytes/4 && limit >= 256; limit /= 4 {
+		e = in.entry(step, of, limit)
+	}
 	s.last++
 	if e.number = s.last; e.bytes > s.maxBytes/4 {
 		return e.number
@@ -100,7 +102,7 @@ func (s *Steps) Add(step report.Step) uint64 {
 	set.users++
 	e.tools, e.step.Tools = set, set.tools
 	s.bytes += e.bytes
-	if e.outcome == valid || e.outcome == none {
+	if in == &s.room {
 		s.plain = append(s.plain, e)
 	} else {
 		s.faulty = append(s.faulty, e)
@@ -109,13 +111,62 @@ func (s *Steps) Add(step report.Step) uint64 {
 	return e.number
 }
 
-// newEntry returns an entry for a copy of step with texts of at most limit bytes.
-func newEntry(step report.Step, limit int) *entry {
-	e := &entry{}
-	e.step, e.bytes = compact(step, limit)
-	e.outcome = outcomeOf(&e.step)
+// room is where entries are made. It has large pieces of memory for many of them: the
+// collector then marks a few large objects, and the memory of requests stays in one piece.
+// The pieces of the zero room are as small as they can be, for entries that stay while
+// their neighbours go.
+type room struct {
+	shared   bool
+	entries  []entry
+	attempts []report.Attempt
+	calls    []report.Call
+	texts    strings.Builder
+}
+
+// Sizes of the pieces of a room that is shared.
+const (
+	roomEntries = 64
+	roomText    = 64 << 10
+)
+
+// entry returns an entry for a copy of step with texts of at most limit bytes.
+func (r *room) entry(step report.Step, of outcome, limit int) *entry {
+	e := &taken(r, &r.entries, 1)[0]
+	e.step, e.bytes = r.compact(step, limit)
+	e.outcome = of
 	e.bytes += entryOverhead + listsOf(&e.step)
 	return e
+}
+
+// taken returns n elements of free, a piece of r.
+func taken[T any](r *room, free *[]T, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	if len(*free) < n {
+		size := n
+		if r.shared {
+			size = max(n, roomEntries)
+		}
+		*free = make([]T, size)
+	}
+	out := (*free)[:n:n]
+	*free = (*free)[n:]
+	return out
+}
+
+// clone returns a copy of text.
+func (r *room) clone(text string) string {
+	if !r.shared || len(text) > roomText/8 {
+		return strings.Clone(text)
+	}
+	if r.texts.Cap()-r.texts.Len() < len(text) {
+		r.texts = strings.Builder{}
+		r.texts.Grow(roomText)
+	}
+	at := r.texts.Len()
+	r.texts.WriteString(text)
+	return r.texts.String()[at:]
 }
 
 // trim drops entries until the limits hold. The caller holds s.mu.
@@ -185,10 +236,10 @@ const (
 // compact returns a deep copy of a step without its tools, and how many bytes its texts
 // have. They are copies: those of a step are parts of whole requests and answers. Any
 // text may be long: models choose also the names and the ids of their calls.
-func compact(s report.Step, limit int) (_ report.Step, bytes int64) {
+func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 	clone := func(texts ...*string) {
 		for _, t := range texts {
-			*t = cut(*t, limit)
+			*t = r.clone(cut(*t, limit))
 			bytes += int64(len(*t))
 		}
 	}
@@ -197,7 +248,7 @@ func compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 			if len(*t) <= limit {
 				*t = unique.Make(*t).Value()
 			} else {
-				*t = cut(*t, limit)
+				*t = r.clone(cut(*t, limit))
 			}
 			bytes += int64(len(*t))
 		}
@@ -206,11 +257,15 @@ func compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 	share(&s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model)
 	s.Tools = nil
 	s.Notes = cloned(s.Notes, func(n *string) { clone(n) })
-	s.Attempts = cloned(s.Attempts, func(a *report.Attempt) {
+	s.Attempts = append(taken(r, &r.attempts, len(s.Attempts))[:0], s.Attempts...)
+	for i := range s.Attempts {
+		a := &s.Attempts[i]
 		clone(&a.Text, &a.Error)
 		share(&a.Model, (*string)(&a.FinishReason))
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
-		a.Calls = cloned(a.Calls, func(c *report.Call) {
+		a.Calls = append(taken(r, &r.calls, len(a.Calls))[:0], a.Calls...)
+		for i := range a.Calls {
+			c := &a.Calls[i]
 			c.Sent.Native, c.Ran.Native = nil, nil
 			clone(&c.Note)
 			for _, t := range []struct {
@@ -227,8 +282,8 @@ func compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 			cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }
 			c.Issues, c.FinalIssues = cloned(c.Issues, cloneIssue), cloned(c.FinalIssues, cloneIssue)
 			c.Changes = cloned(c.Changes, func(x *middleware.Change) { clone(&x.By, &x.Pointer, &x.Before, &x.After) })
-		})
-	})
+		}
+	}
 	return s, bytes
 }
 
@@ -244,10 +299,10 @@ func cloned[T any](list []T, change func(*T)) []T {
 	return out
 }
 
-// cut returns a copy of a text, without what exceeds the limit.
+// cut returns a text without what exceeds the limit.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
-		return strings.Clone(text)
+		return text
 	}
 	return strings.ToValidUTF8(text[:limit], "") + fmt.Sprintf("… (%d bytes more)", len(text)-limit)
 }

@@ -19,7 +19,7 @@ func (d *Doc) PlainKeys() bool {
 		if n.keyEscaped || n.keyEnd > 0 && d.text[n.keyStart:n.keyEnd] == `"__proto__"` {
 			return false
 		}
-		if n.kind == Object && (Value{d, int32(i)}).twins() {
+		if n.kind == Object && (Value{d, int32(i)}).Twins() {
 			return false
 		}
 	}
@@ -29,8 +29,8 @@ func (d *Doc) PlainKeys() bool {
 // pairs is the number of members up to which all pairs are compared.
 const pairs = 24
 
-// twins reports whether v has members whose keys differ in case only.
-func (v Value) twins() bool {
+// Twins reports whether v has members whose keys are equal, or differ in case only.
+func (v Value) Twins() bool {
 	var keys [pairs]string
 	var more map[string]bool
 	n := 0

@@ -83,18 +83,14 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 	if err := checkCalls(m); err != nil {
 		return false, err
 	}
-	keys := message
+	t.whole, t.known = m, message
 	switch calls = true; {
 	case m.Get("tool_calls").Len() > 0:
-		keys = callsMessage
+		t.known = callsMessage
 	case hasFunction(m):
-		keys = functionMessage
+		t.known = functionMessage
 	default:
 		calls = false
-	}
-	t.written, t.value = keys.Write(m), rawjson.Value{}
-	if t.written == m.Raw() {
-		t.value = m
 	}
 	t.finish, t.beside = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
 	return calls, nil
@@ -120,39 +116,68 @@ func others(v rawjson.Value, known ...string) (out []lens.Member) {
 	return out
 }
 
+// besideMessage is about how many bytes an answer has beside its message.
+const besideMessage = 256
+
 // put puts the answer together. The first choice is the message, the others are
 // further choices. A call in the old form has no id on the wire: it is the only one
 // of its message, and takes the next place of the conversation.
 func (s *stream) put(text string, streamed bool) (*answer, error) {
 	turns := slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
 	a := &answer{Answered: lens.Answered{Text: text, Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
-	var choices strings.Builder
-	choices.Grow(len(text))
+	var b strings.Builder
+	if streamed {
+		b.Grow(besideMessage)
+	} else {
+		b.Grow(len(text) + besideMessage/4)
+	}
+	object := codec.ObjectWriter{B: &b}
+	object.Put(s.like...)
+	object.Key("choices")
 	before := byte('[')
 	for i, t := range turns {
-		raw := t.raw()
-		m, err := s.inHistory(raw, t.value)
+		b.WriteByte(before)
+		choice := codec.ObjectWriter{B: &b}
+		choice.Put(lens.Raw("index", codec.Count(t.index)))
+		choice.Key("message")
+		m, err := s.inHistory(t.write(&b))
 		if err != nil {
 			return nil, err
 		}
-		t.value = rawjson.Value{} // it must not be kept
 		if i == 0 {
 			a.Is.Message = m
 		} else {
 			a.Is.Choices = append(a.Is.Choices, m)
 		}
-		finish := lens.Word("finish_reason", t.finish)
-		if finish.Raw == "" {
-			finish.Raw = "null"
-		}
-		choices.WriteByte(before)
-		codec.WriteObject(&choices, append(append([]lens.Member{lens.Raw("index", codec.Count(t.index)), lens.Raw("message", raw)}, t.beside...), finish)...)
+		choice.Put(t.beside...)
+		choice.Put(lens.Raw("finish_reason", cmp.Or(lens.Word("", t.finish).Raw, "null")))
+		choice.End()
 		before = ','
 	}
-	choices.WriteByte(']')
+	b.WriteByte(']')
+	object.Put(lens.Raw("usage", s.figures))
+	object.End()
 	a.Is.FinishReason = finishOf(turns[0].finish, len(a.Is.Message.ToolCalls))
-	a.object = codec.Object(append(s.like, lens.Raw("choices", choices.String()), lens.Raw("usage", s.figures))...)
+	a.object = b.String()
 	return a, nil
+}
+
+// write writes the message to b, and returns it, and as it was parsed if it came in that
+// spelling.
+func (t *turn) write(b *strings.Builder) (raw string, parsed rawjson.Value) {
+	if !t.whole.Exists() {
+		raw = t.raw()
+		b.Grow(len(raw) + besideMessage)
+		b.WriteString(raw)
+		return raw, parsed
+	}
+	at := b.Len()
+	t.known.WriteTo(b, t.whole)
+	if raw = b.String()[at:]; raw == t.whole.Raw() {
+		parsed = t.whole
+	}
+	t.whole = rawjson.Value{} // it must not be kept
+	return raw, parsed
 }
 
 // inHistory reads the message of an answer as it is in history: with a role, with

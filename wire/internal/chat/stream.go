@@ -335,8 +335,8 @@ func (s *stream) failure() error {
 type turn struct {
 	index   int64
 	finish  string        // the last finish_reason
-	written string        // the message of an answer that is one object
-	value   rawjson.Value // the same while it is read, if it came in that spelling
+	whole   rawjson.Value // the message of an answer that is one object, while it is read
+	known   codec.Tree    // what is written of that
 	beside  []lens.Member // what stands beside that
 	role    string
 	content list
@@ -580,9 +580,6 @@ func hasKey(keys []string, key string) bool {
 // raw returns the message, as JSON. Its content is a list if a delta had one, and
 // null if no delta had any, as in an answer that came whole.
 func (t *turn) raw() string {
-	if t.written != "" {
-		return t.written
-	}
 	content := lens.Raw("content", "null")
 	switch {
 	case t.listed:

@@ -177,9 +177,6 @@ func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !strings.HasSuffix(c.text, string(rest)) { // what is written is UTF-8
-		rest = bytes.ToValidUTF8(rest, []byte("\ufffd"))
-	}
 	if c.ahead && c.sent == 0 {
 		rest = bytes.TrimPrefix(rest, []byte(bom))
 	}

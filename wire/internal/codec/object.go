@@ -22,27 +22,54 @@ func Object(members ...Member) string {
 	}
 	var b strings.Builder
 	b.Grow(size)
-	WriteObject(&b, members...)
+	o := ObjectWriter{B: &b}
+	o.Put(members...)
+	o.End()
 	return b.String()
 }
 
-// WriteObject writes what Object returns.
-func WriteObject(b *strings.Builder, members ...Member) {
-	before := byte('{')
+// ObjectWriter writes an object to B, a member at a time.
+type ObjectWriter struct {
+	B     *strings.Builder
+	begun bool
+}
+
+// Put writes members. It leaves out those with Raw "".
+func (o *ObjectWriter) Put(members ...Member) {
 	for _, m := range members {
-		if m.Raw == "" {
-			continue
+		if m.Raw != "" {
+			o.Key(m.Key)
+			o.B.WriteString(m.Raw)
 		}
-		b.WriteByte(before)
-		rawjson.WriteQuoted(b, m.Key)
-		b.WriteByte(':')
-		b.WriteString(m.Raw)
-		before = ','
 	}
-	if before == '{' {
-		b.WriteByte('{')
+}
+
+// Key begins a member, whose value the caller writes to B.
+func (o *ObjectWriter) Key(key string) {
+	before := byte(',')
+	if !o.begun {
+		before, o.begun = '{', true
 	}
-	b.WriteByte('}')
+	o.B.WriteByte(before)
+	rawjson.WriteQuoted(o.B, key)
+	o.B.WriteByte(':')
+}
+
+// End closes the object.
+func (o *ObjectWriter) End() {
+	if !o.begun {
+		o.B.WriteByte('{')
+	}
+	o.B.WriteByte('}')
+}
+
+// ValidUTF8 returns text with U+FFFD for each run of bytes that are not UTF-8: what is
+// written says what clients read in what was sent.
+func ValidUTF8(text string) string {
+	if utf8.ValidString(text) { // far faster
+		return text
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
 }
 
 // With returns members with m, in the place of one whose key differs in case at most.

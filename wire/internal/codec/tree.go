@@ -39,9 +39,12 @@ const deepest = 1000
 func (t Tree) Write(v rawjson.Value) string {
 	var b strings.Builder
 	b.Grow(len(v.Raw()))
-	t.write(&b, v.Indexed(), 0)
+	t.WriteTo(&b, v)
 	return b.String()
 }
+
+// WriteTo writes what Write returns.
+func (t Tree) WriteTo(b *strings.Builder, v rawjson.Value) { t.write(b, v.Indexed(), 0) }
 
 // With returns t with one more member.
 func (t Tree) With(key string, sub Tree) Tree {
@@ -82,7 +85,9 @@ func (t Tree) Value(m rawjson.Value) string {
 // FreeMember reports whether the member m, which a format does not know, may be written:
 // no reader finds a call in it.
 func FreeMember(m rawjson.Value) bool {
-	return m.Key() != "__proto__" && Free(`"`+m.Key()+`"`) && Free(m.Raw())
+	from, _ := m.KeySpan()
+	_, to := m.Span()
+	return m.Key() != "__proto__" && Free(m.Document()[from:to])
 }
 
 // isScalar reports whether t is scalar.
@@ -126,20 +131,24 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 		b.WriteString(v.Raw())
 		return
 	}
-	kept := map[string]rawjson.Value{} // by folded key
-	for m := range v.Each() {
-		key := m.Key()
-		folded := rawjson.Fold(key)
-		if key != "__proto__" && (t == nil || t.Keeps(m)) && (key == folded || kept[folded].Key() != folded) {
-			kept[folded] = m
+	kept := func(m rawjson.Value) bool { return m.Key() != "__proto__" && (t == nil || t.Keeps(m)) }
+	if v.Twins() {
+		winners := map[string]rawjson.Value{} // by folded key
+		for m := range v.Each() {
+			key := m.Key()
+			folded := rawjson.Fold(key)
+			if kept(m) && (key == folded || winners[folded].Key() != folded) {
+				winners[folded] = m
+			}
 		}
+		kept = func(m rawjson.Value) bool { return winners[rawjson.Fold(m.Key())] == m }
 	}
 	before := byte('{')
 	for m := range v.Each() {
-		key := m.Key()
-		if kept[rawjson.Fold(key)] != m {
+		if !kept(m) {
 			continue
 		}
+		key := m.Key()
 		b.WriteByte(before)
 		rawjson.WriteQuoted(b, key)
 		b.WriteByte(':')

@@ -306,7 +306,7 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 		name = ""
 	}
 	shown, _, _ := b.Shown()
-	data := strings.ToValidUTF8(known.Write(u.Value), "\ufffd") // as clients read what is written as sent
+	data := ValidUTF8(known.Write(u.Value))
 	return b.framing.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
 }
 

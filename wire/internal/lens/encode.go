@@ -1,8 +1,6 @@
 package lens
 
 import (
-	"strings"
-
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -79,7 +77,7 @@ func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error)
 	if err != nil {
 		return nil, codec.Unencodable(err)
 	}
-	return []byte(strings.ToValidUTF8(out, "\ufffd")), nil // as clients read what is written as sent
+	return []byte(codec.ValidUTF8(out)), nil
 }
 
 // Rest writes what completes a stream of which the client has the first sent bytes. resp
@@ -108,5 +106,5 @@ func Rest[A Written[G], G any](l Lens, s *codec.Units, sent int, resp *middlewar
 	if err != nil {
 		return nil, codec.Unencodable(err)
 	}
-	return []byte(out), nil
+	return []byte(codec.ValidUTF8(out)), nil
 }
