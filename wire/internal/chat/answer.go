@@ -101,8 +101,8 @@ var (
 	call     = codec.Tree{"function": function, "custom": codec.Tree{"input": codec.AsSent}.Scalars("name")}.Scalars("id", "type", "index")
 	function = codec.Tree{"arguments": codec.AsSent}.Scalars("name")
 
-	callsMessage    = message.With("tool_calls", call)
-	functionMessage = message.With("function_call", function)
+	callsMessage    = message.With(call, "tool_calls")
+	functionMessage = message.With(function, "function_call")
 )
 
 // others returns the members of v, each once, that no reader takes for one of known.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -67,6 +68,11 @@ func (Format) Opening(text string) int {
 // isFilled reports whether a member of a delta brings anything: many servers send null or
 // an empty text in each delta for what it does not bring.
 func isFilled(v rawjson.Value) bool { return v.Exists() && !v.Empty() && v.Raw() != `""` }
+
+// fillsOne reports whether one of the members keys of v is filled.
+func fillsOne(v rawjson.Value, keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return isFilled(v.Get(key)) })
+}
 
 // opening returns the first chunk with a choice. Azure begins with one that has
 // none, about its filter.

@@ -474,19 +474,27 @@ func audioFormat(mediaType string) string {
 	}
 }
 
+// textKeys are the members of a message that are one text each: reasoning, and then what
+// else a model says. A stream brings them in pieces. A further one needs no more than its
+// name here.
+var textKeys = [...]string{"reasoning_content", "reasoning", "refusal"}
+
+// reasoningTexts is how many of textKeys are reasoning.
+const reasoningTexts = 2
+
 // reasoningKeys are the members that servers put reasoning in. One that fills
 // several says the same in each.
-var reasoningKeys = []string{"reasoning_content", "reasoning", "reasoning_details"}
+var reasoningKeys = append(textKeys[:reasoningTexts:reasoningTexts], "reasoning_details")
 
 // hasReasoning reports whether a message has reasoning in any of its members.
 func hasReasoning(v rawjson.Value) bool {
-	return v.Get("reasoning_content").Str() != "" || v.Get("reasoning").Str() != "" ||
+	return slices.ContainsFunc(textKeys[:reasoningTexts], func(key string) bool { return v.Get(key).Str() != "" }) ||
 		v.Get("reasoning_details").Kind() == rawjson.Array && !v.Get("reasoning_details").Empty()
 }
 
 // reasoningText returns the reasoning of a message once.
 func reasoningText(v rawjson.Value) string {
-	for _, key := range reasoningKeys[:2] {
+	for _, key := range textKeys[:reasoningTexts] {
 		if s := v.Get(key).Str(); s != "" {
 			return s
 		}
@@ -525,8 +533,10 @@ func readParts(v rawjson.Value) ([]middleware.Part, error) {
 	case rawjson.Object: // Cloudflare sends structured output as it is
 		parts = append(parts, middleware.Part{Text: content.Raw(), Native: on.Native(rawjson.Quote(content.Raw()))})
 	}
-	if refusal := v.Get("refusal"); refusal.Str() != "" {
-		parts = append(parts, ownPart(middleware.PartText, refusal.Str(), lens.Raw("refusal", refusal.Raw())))
+	for _, key := range textKeys[reasoningTexts:] {
+		if text := v.Get(key); text.Str() != "" {
+			parts = append(parts, ownPart(middleware.PartText, text.Str(), lens.Raw(key, text.Raw())))
+		}
 	}
 	if id := v.Get("audio").Get("id"); id.Str() != "" {
 		audio := codec.Object(lens.Raw("id", id.Raw()))

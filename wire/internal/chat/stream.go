@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ type stream struct {
 // them: text may speak of calls.
 var known = codec.Tree{"choices": codec.Tree{"logprobs": nil, "delta": message, "message": message}.Scalars("index", "finish_reason")}
 
-var message = codec.Tree{"content": nil, "reasoning_content": nil, "reasoning": nil, "reasoning_details": nil, "refusal": nil, "audio": nil}.Scalars("role")
+var message = codec.Tree{"content": nil, "reasoning_details": nil, "audio": nil}.With(nil, textKeys[:]...).Scalars("role")
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
@@ -88,12 +89,10 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		switch {
 		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
 			return codec.FateHold, nil
-		case isFilled(delta.Get("content")), isFilled(delta.Get("refusal")):
+		case isFilled(delta.Get("content")), fillsOne(delta, textKeys[reasoningTexts:]):
 			fate = codec.FateShow
-		case isFilled(delta.Get("reasoning_content")), isFilled(delta.Get("reasoning")), isFilled(delta.Get("reasoning_details")):
-			if fate == codec.FatePass {
-				fate = codec.FateWait
-			}
+		case fate == codec.FatePass && fillsOne(delta, reasoningKeys):
+			fate = codec.FateWait
 		}
 	}
 	return fate, nil
@@ -325,7 +324,7 @@ func (s *stream) failure() error {
 // turn puts the deltas of one choice together to a message as it stands in
 // history. Which rule a member follows depends on what it is:
 //
-//   - reasoning_content, reasoning, refusal: texts are joined
+//   - those of textKeys: texts are joined
 //   - content: texts are joined; a list, of Mistral, is joined element by element,
 //     neighbours of one type to one element
 //   - reasoning_details: the same, by type, index and id
@@ -343,7 +342,7 @@ type turn struct {
 	text    bool   // a delta had a text for content
 	half    string // the escaped first half of a letter, with which that text ended
 	listed  bool   // a delta had a list
-	joined  [3]strings.Builder
+	joined  [len(textKeys)]strings.Builder
 	details list
 	audio   string                // its id, as JSON
 	more    bag                   // members that are not known here
@@ -354,13 +353,10 @@ type turn struct {
 	old     *piecemeal            // a function_call
 }
 
-// joinedKeys are the members of a delta whose texts are joined.
-var joinedKeys = [3]string{"reasoning_content", "reasoning", "refusal"}
-
 // What is understood of a message, of a call and of its function. A member that some
 // reader takes for one of them, because it ignores case, is not a further member.
 var (
-	messageKeys  = []string{"role", "content", "name", "tool_call_id", "tool_calls", "function_call", "reasoning", "reasoning_content", "reasoning_details", "refusal", "audio"}
+	messageKeys  = slices.AppendSeq([]string{"name", "tool_call_id", "tool_calls", "function_call"}, maps.Keys(message))
 	callKeys     = []string{"index", "id", "type", "function", "custom"}
 	functionKeys = []string{"name", "arguments", "input"}
 )
@@ -372,7 +368,7 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 		return true, err
 	}
 	t.role = cmp.Or(t.role, delta.Get("role").Str())
-	for i, key := range joinedKeys {
+	for i, key := range textKeys {
 		t.joined[i].WriteString(delta.Get(key).Str())
 	}
 	if details := delta.Get("reasoning_details"); details.Kind() == rawjson.Array {
@@ -387,8 +383,10 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 	if err := t.addContent(delta.Get("content"), sink); err != nil {
 		return false, err
 	}
-	if err := codec.Tell(sink, middleware.PartText, delta.Get("refusal").Str()); err != nil {
-		return false, err
+	for _, key := range textKeys[reasoningTexts:] {
+		if err := codec.Tell(sink, middleware.PartText, delta.Get(key).Str()); err != nil {
+			return false, err
+		}
 	}
 	if id := delta.Get("audio").Get("id"); t.audio == "" && id.Str() != "" {
 		t.audio = id.Raw()
@@ -589,9 +587,11 @@ func (t *turn) raw() string {
 	case t.text:
 		content.Raw = `""`
 	}
-	members := []lens.Member{lens.Text("role", cmp.Or(t.role, "assistant")), content,
-		lens.Word(joinedKeys[0], t.joined[0].String()), lens.Word(joinedKeys[1], t.joined[1].String()),
-		lens.List("reasoning_details", t.details.texts()), lens.Word(joinedKeys[2], t.joined[2].String())}
+	members := []lens.Member{lens.Text("role", cmp.Or(t.role, "assistant")), content}
+	for i, key := range textKeys {
+		members = append(members, lens.Word(key, t.joined[i].String()))
+	}
+	members = append(members, lens.List("reasoning_details", t.details.texts()))
 	if t.audio != "" {
 		members = append(members, lens.Raw("audio", codec.Object(lens.Raw("id", t.audio))))
 	}

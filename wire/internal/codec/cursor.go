@@ -38,15 +38,10 @@ func (c *Cursor) Write(p []byte) (int, error) {
 	n, err := c.stream.Write(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.look()
-	return n, err
-}
-
-// look notes what was read. The caller holds c.mu.
-func (c *Cursor) look() {
 	c.text = c.stream.Text()
 	c.out, c.safe, c.behind = c.stream.Shown()
 	c.last = c.stream.Last()
+	return n, err
 }
 
 // Given returns what the client has got.

@@ -21,10 +21,13 @@ var AsSent = Tree{}
 var scalar = Tree{"": nil}
 
 // Scalars returns t with members of those keys that are neither objects nor lists.
-func (t Tree) Scalars(keys ...string) Tree {
+func (t Tree) Scalars(keys ...string) Tree { return t.With(scalar, keys...) }
+
+// With returns t with members of those keys, whose values sub describes.
+func (t Tree) With(sub Tree, keys ...string) Tree {
 	more := maps.Clone(t)
 	for _, k := range keys {
-		more[k] = scalar
+		more[k] = sub
 	}
 	return more
 }
@@ -45,13 +48,6 @@ func (t Tree) Write(v rawjson.Value) string {
 
 // WriteTo writes what Write returns.
 func (t Tree) WriteTo(b *strings.Builder, v rawjson.Value) { t.write(b, v.Indexed(), 0) }
-
-// With returns t with one more member.
-func (t Tree) With(key string, sub Tree) Tree {
-	more := maps.Clone(t)
-	more[key] = sub
-	return more
-}
 
 // Keeps reports whether the member m is written: t has it, or it is unknown and no reader
 // finds a call in it.

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -287,12 +288,7 @@ func (b *Buffer) framed(u *Unit) bool {
 }
 
 func isField(line string) bool {
-	for _, f := range [...]string{"data: ", "event:", "id:", "retry:", ":"} {
-		if strings.HasPrefix(line, f) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"data: ", "event:", "id:", "retry:", ":"}, func(f string) bool { return strings.HasPrefix(line, f) })
 }
 
 // event returns u as it is written: its name, and the members of its data that are known

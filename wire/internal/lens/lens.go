@@ -282,21 +282,11 @@ func Flag(key string, is bool) Member {
 func Differ(was, now []Member) []Member {
 	var out []Member
 	for i, m := range now {
-		if i < len(was) && was[i] == m || contains(was, m) {
-			continue
+		if !(i < len(was) && was[i] == m) && !slices.Contains(was, m) {
+			out = append(out, m)
 		}
-		out = append(out, m)
 	}
 	return out
-}
-
-func contains(members []Member, m Member) bool {
-	for _, have := range members {
-		if have == m {
-			return true
-		}
-	}
-	return false
 }
 
 // remembered is what a Native keeps: is, which was read from raw. A copy of a

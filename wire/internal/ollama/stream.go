@@ -40,7 +40,7 @@ type stream struct {
 var (
 	lineTree    = codec.Tree{"message": textTree}.Scalars("model", "created_at", "done", "done_reason")
 	textTree    = codec.Tree{"content": nil, "thinking": nil, "images": nil}.Scalars("role")
-	messageTree = textTree.With("tool_calls", codec.Tree{"function": functionTree}.Scalars("id", "type"))
+	messageTree = textTree.With(codec.Tree{"function": functionTree}.Scalars("id", "type"), "tool_calls")
 
 	functionTree = codec.Tree{"arguments": codec.AsSent}.Scalars("index", "name")
 )

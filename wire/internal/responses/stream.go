@@ -62,7 +62,7 @@ var (
 		"tool_choice": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil, "usage": nil}.Scalars("id", "status", "model", "output_text", "user", "store")
 	eventTree = codec.Tree{"delta": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil, "item": itemTree,
 		"response": headTree}.Scalars("type", "sequence_number", "output_index", "item_id", "content_index", "summary_index", "text", "refusal")
-	answerTree = headTree.With("output", itemTree)
+	answerTree = headTree.With(itemTree, "output")
 )
 
 // NewStream returns a reader of one answer.
