@@ -130,6 +130,16 @@ func buffersOf(size int) *sync.Pool {
 	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
 }
 
+// buffersFor returns the buffers for the next read, where about as many bytes are expected
+// as the last one brought. A read through net/http brings somewhat less than the 4 KB that it
+// buffers itself, though more has arrived.
+func buffersFor(expected int64) *sync.Pool {
+	if expected > smallBuffer*3/4 {
+		return largeBuffers
+	}
+	return smallBuffers
+}
+
 // text returns the part of the body that was read.
 func (a *attempt) text() string {
 	switch {
@@ -154,7 +164,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 	a.stream = s.codec.NewStream(a.req, sink)
 	s.hears(a)
-	pool := smallBuffers
+	pool := buffersFor(a.resp.ContentLength)
 	buf := pool.Get().(*[]byte)
 	defer func() { pool.Put(buf) }()
 	left := s.t.options.MaxBody
@@ -190,13 +200,9 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 		if readErr != nil {
 			return s.closeAnswer(ctx, a, body, readErr)
 		}
-		fits := smallBuffers
-		if n > smallBuffer*3/4 { // net/http has one of 4 KB too, and some of that is framing
-			fits = largeBuffers
-		}
-		if fits != pool {
+		if next := buffersFor(int64(n)); next != pool {
 			pool.Put(buf)
-			pool, buf = fits, fits.Get().(*[]byte)
+			pool, buf = next, next.Get().(*[]byte)
 		}
 	}
 }
