@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unique"
 
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
@@ -243,40 +242,25 @@ func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 			bytes += int64(len(*t))
 		}
 	}
-	share := func(texts ...*string) { // of words that most steps have in common
-		for _, t := range texts {
-			if len(*t) <= limit {
-				*t = unique.Make(*t).Value()
-			} else {
-				*t = r.clone(cut(*t, limit))
-			}
-			bytes += int64(len(*t))
-		}
-	}
-	clone(&s.ID, &s.Error)
-	share(&s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model)
+	clone(&s.ID, &s.Error, &s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model)
 	s.Tools = nil
 	s.Notes = cloned(s.Notes, func(n *string) { clone(n) })
 	s.Attempts = append(taken(r, &r.attempts, len(s.Attempts))[:0], s.Attempts...)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
-		clone(&a.Text, &a.Error)
-		share(&a.Model, (*string)(&a.FinishReason))
+		clone(&a.Text, &a.Error, &a.Model, (*string)(&a.FinishReason))
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
 		a.Calls = append(taken(r, &r.calls, len(a.Calls))[:0], a.Calls...)
 		for i := range a.Calls {
 			c := &a.Calls[i]
 			c.Sent.Native, c.Ran.Native = nil, nil
 			clone(&c.Note)
-			for _, t := range []struct {
-				copied    func(...*string)
-				sent, ran *string
-			}{{clone, &c.Sent.ID, &c.Ran.ID}, {share, &c.Sent.Name, &c.Ran.Name}, {clone, &c.Sent.Arguments, &c.Ran.Arguments}} {
+			for _, t := range []struct{ sent, ran *string }{{&c.Sent.ID, &c.Ran.ID}, {&c.Sent.Name, &c.Ran.Name}, {&c.Sent.Arguments, &c.Ran.Arguments}} {
 				same := *t.ran == *t.sent
-				if t.copied(t.sent); same {
+				if clone(t.sent); same {
 					*t.ran = *t.sent
 				} else {
-					t.copied(t.ran)
+					clone(t.ran)
 				}
 			}
 			cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }

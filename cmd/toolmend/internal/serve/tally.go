@@ -39,31 +39,38 @@ func (t tally) Handle(ctx context.Context, r slog.Record) error {
 
 // add counts a record of docs/serve.md, "Log".
 func (s *sums) add(r slog.Record) {
-	has := map[string]slog.Value{}
+	var failed, invalid, again, issues, repairs bool
+	would := ""
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
-		case "error", "status", "attempts", "issues", "repairs", "would":
-			has[a.Key] = a.Value
+		case "error":
+			failed = true
+		case "status":
+			invalid = a.Value.String() == "invalid"
+		case "attempts":
+			again = a.Value.Int64() > 1
+		case "issues":
+			issues = true
+		case "repairs":
+			repairs = true
+		case "would":
+			would = a.Value.String()
 		}
 		return true
 	})
-	_, failed := has["error"]
-	_, issues := has["issues"]
-	_, repairs := has["repairs"]
-	would, observed := has["would"]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	switch {
 	case failed:
 		s.failed++
-	case observed:
-		if would.String() != "passed" {
+	case would != "":
+		if would != "passed" {
 			s.would++
 		}
-	case has["status"].String() == "invalid":
+	case invalid:
 		s.invalid++
-	case issues && has["attempts"].Int64() > 1:
+	case issues && again:
 		s.corrected++
 	case repairs:
 		s.repaired++
