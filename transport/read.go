@@ -9,9 +9,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -116,30 +116,6 @@ func plain(resp *http.Response, raw []byte) []byte {
 // it was read to its end.
 const patience = time.Second
 
-// The buffers through which responses are read. An open stream keeps one while it waits, so
-// that is a small one. Where more has arrived than that takes, the rest is read and sent in
-// one piece.
-const smallBuffer = 4 << 10
-
-var (
-	smallBuffers = buffersOf(smallBuffer)
-	largeBuffers = buffersOf(16 << 10)
-)
-
-func buffersOf(size int) *sync.Pool {
-	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
-}
-
-// buffersFor returns the buffers for the next read, where about as many bytes are expected
-// as the last one brought. A read through net/http brings somewhat less than the 4 KB that it
-// buffers itself, though more has arrived.
-func buffersFor(expected int64) *sync.Pool {
-	if expected > smallBuffer*3/4 {
-		return largeBuffers
-	}
-	return smallBuffers
-}
-
 // text returns the part of the body that was read.
 func (a *attempt) text() string {
 	switch {
@@ -164,17 +140,16 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 	a.stream = s.codec.NewStream(a.req, sink)
 	s.hears(a)
-	pool := buffersFor(a.resp.ContentLength)
-	buf := pool.Get().(*[]byte)
-	defer func() { pool.Put(buf) }()
+	buf := proxy.NewBuffer(a.resp.ContentLength)
+	defer buf.Free()
 	left := s.t.options.MaxBody
 	var late *time.Timer // fires some time after the end mark
 	a.reading.Lock()
 	defer a.reading.Unlock()
 	s.heeded.Store(a)
 	for {
-		n, readErr := s.awaited(a, body, *buf)
-		p := (*buf)[:n]
+		n, readErr := s.awaited(a, body, buf.Bytes())
+		p := buf.Bytes()[:n]
 		if left -= int64(n); left < 0 {
 			a.raw = bytes.Clone(p)
 			return nil, s.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
@@ -200,10 +175,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 		if readErr != nil {
 			return s.closeAnswer(ctx, a, body, readErr)
 		}
-		if next := buffersFor(int64(n)); next != pool {
-			pool.Put(buf)
-			pool, buf = next, next.Get().(*[]byte)
-		}
+		buf.Next(int64(n))
 	}
 }
 

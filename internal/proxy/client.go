@@ -205,11 +205,6 @@ func (c *Client) own() http.ResponseWriter {
 // its body. Mostly they come together, and can be sent in one piece.
 const headerDelay = 5 * time.Millisecond
 
-// bufferSize is that of the buffers through which bodies are copied.
-const bufferSize = 8 << 10
-
-var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
-
 // pass sends resp to the client.
 func (c *Client) pass(resp *http.Response) error {
 	defer resp.Body.Close()
@@ -235,13 +230,13 @@ func (c *Client) body(resp *http.Response) error {
 	}
 	headers := time.AfterFunc(delay, func() { _ = c.FlushError() })
 	defer headers.Stop()
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
+	buf := NewBuffer(left)
+	defer buf.Free()
 	for {
-		n, err := resp.Body.Read(buf[:])
+		n, err := resp.Body.Read(buf.Bytes())
 		headers.Stop()
 		if n > 0 {
-			if _, err := c.Write(buf[:n]); err != nil {
+			if _, err := c.Write(buf.Bytes()[:n]); err != nil {
 				return err
 			}
 			if left -= int64(n); left != 0 {
@@ -250,6 +245,7 @@ func (c *Client) body(resp *http.Response) error {
 		}
 		switch err {
 		case nil:
+			buf.Next(int64(n))
 		case io.EOF:
 			return nil
 		default:
