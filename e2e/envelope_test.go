@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,10 +36,9 @@ type job struct {
 	Stream bool   `json:"stream"`
 }
 
-// TestEnvelopes: whatever is wrong with the envelope of an answer, the SDKs of
-// Python and the Vercel AI SDK decode no call from what leaves the Handler that
-// does not satisfy its schema. AGENTS is as for TestClients; SEED draws other
-// answers.
+// TestEnvelopes: whatever is wrong with the envelope of an answer, the official SDKs of
+// Python and JavaScript and the Vercel AI SDK decode no call from what leaves the Handler
+// that does not satisfy its schema. AGENTS is as for TestClients; SEED draws other answers.
 func TestEnvelopes(t *testing.T) {
 	root := os.Getenv("AGENTS")
 	if root == "" {
@@ -59,7 +59,7 @@ func decodeAll(t *testing.T, root string, d decoder) {
 	var jobs []job
 	for _, f := range envelope.Formats() {
 		for i := range answersPerFormat {
-			if !slices.Contains([]string{"chat", "responses", "anthropic"}, f.Name) {
+			if !slices.Contains(d.formats, f.Name) {
 				continue
 			}
 			up.answers = append(up.answers, f.Hostile(envelope.Uniform(fmt.Append(nil, os.Getenv("SEED"), len(jobs))...), i%2 == 0))
@@ -70,12 +70,12 @@ func decodeAll(t *testing.T, root string, d decoder) {
 	defer provider.Close()
 	at, err := url.Parse(provider.URL)
 	require.NoError(t, err)
-	front := httptest.NewServer(numbered(transport.Handler(at, argsvalidate.New(argsvalidate.Options{MaxAttempts: 2}))))
+	front := httptest.NewServer(up.inFront(transport.Handler(at, argsvalidate.New(argsvalidate.Options{MaxAttempts: 2}))))
 	defer front.Close()
 
 	tools := fmt.Sprintf(`[{"name":"pay","schema":%s},{"name":"ping","schema":%s}]`, envelope.Schema, envelope.Empty)
 	p := place{root: root, pkg: d.pkg, home: t.TempDir(), dir: t.TempDir(), url: front.URL}
-	args := d.command(p, tools)
+	args := d.command(p, d.name, tools)
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.environment(command{}), os.Stderr
 	in, err := cmd.StdinPipe()
@@ -123,12 +123,21 @@ type hostile struct {
 	asked   map[string]int // by the number of the client's request
 }
 
-// numbered gives each request of a client a number, which all model calls for it
-// have.
-func numbered(next http.Handler) http.Handler {
+// inFront gives each request of a client a number, which all model calls for it have, and
+// the tools of its exchange: ollama-python drops the keywords that it does not know.
+func (h *hostile) inFront(next http.Handler) http.Handler {
 	var n atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("X-Number", strconv.FormatInt(n.Add(1), 10))
+		var body, own map[string]json.RawMessage
+		i, _ := strconv.Atoi(r.Header.Get("X-Exchange"))
+		if json.NewDecoder(r.Body).Decode(&body) != nil || json.Unmarshal([]byte(h.answers[i].Request), &own) != nil {
+			http.Error(w, "not a request", http.StatusBadRequest)
+			return
+		}
+		body["tools"] = own["tools"]
+		b, _ := json.Marshal(body)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
 		next.ServeHTTP(w, r)
 	})
 }

@@ -27,6 +27,12 @@ var (
 	agentsPy  = pkg{pip, "openai-agents", ""}
 	agentsJS  = pkg{npm, "@openai/agents", ""}
 	openAIJS  = pkg{npm, "openai", ""}
+	genAI     = pkg{pip, "google-genai", ""}
+	ollama    = pkg{pip, "ollama", ""}
+
+	anthropicJS = pkg{npm, "@anthropic-ai/sdk", ""}
+	genAIJS     = pkg{npm, "@google/genai", ""}
+	ollamaJS    = pkg{npm, "ollama", ""}
 )
 
 // sdks are the official SDKs, in Python each way to ask for an answer, frameworks in
@@ -41,13 +47,13 @@ var sdks = []client{
 	node("openai-js-responses", "openai-node, `responses.stream()`", openAIJS, strict.Responses),
 	python("anthropic-messages", "anthropic-python, messages", anthropic, strict.Anthropic, false),
 	python("anthropic-messages-stream", "anthropic-python, `messages.stream()`", anthropic, strict.Anthropic, true),
-	node("anthropic-js", "anthropic-node, `messages.stream()`", pkg{npm, "@anthropic-ai/sdk", ""}, strict.Anthropic),
-	framework("google-genai", "google-genai, Python", pkg{pip, "google-genai", ""}, strict.Gemini, true),
-	node("genai-js", "google-genai, JavaScript", pkg{npm, "@google/genai", ""}, strict.Gemini),
+	node("anthropic-js", "anthropic-node, `messages.stream()`", anthropicJS, strict.Anthropic),
+	framework("google-genai", "google-genai, Python", genAI, strict.Gemini, true),
+	node("genai-js", "google-genai, JavaScript", genAIJS, strict.Gemini),
 	deaf(framework("mistral", "mistralai, Python", pkg{pip, "mistralai", ""}, strict.Mistral, true)),
 	deaf(node("mistral-js", "mistralai, JavaScript", pkg{npm, "@mistralai/mistralai", ""}, strict.Mistral)),
-	framework("ollama", "ollama, Python", pkg{pip, "ollama", ""}, strict.Ollama, true),
-	node("ollama-js", "ollama, JavaScript", pkg{npm, "ollama", ""}, strict.Ollama),
+	framework("ollama", "ollama, Python", ollama, strict.Ollama, true),
+	node("ollama-js", "ollama, JavaScript", ollamaJS, strict.Ollama),
 	framework("langchain", "LangChain, `create_agent`", langChain, strict.Chat, false),
 	framework("langchain-responses", "LangChain, `create_agent`", langChain, strict.Responses, true),
 	framework("langchain-messages", "LangChain, `create_agent`", langChain, strict.Anthropic, true),

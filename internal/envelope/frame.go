@@ -41,7 +41,7 @@ func (m *mutator) between(body string) string {
 	old := pick(m.draw, "old", "\n", "\n\n", "data: ", "data: {", `,"`, "{", "event: ")
 	parts := strings.Split(body, old)
 	at := m.draw("between", len(parts))
-	by := pick(m.draw, "by", "\r", "\r\r", "\r\n", "\n", ": x\r"+old, old+"\r", "\r"+old, "foo\n\n"+old, "event: x\r"+old, "\ufeff"+old, ": x\r\r\n"+old, old+"\ndata: ")
+	by := pick(m.draw, "by", "\r", "\r\r", "\r\n", "\n", ": x\r"+old, old+"\r", "\r"+old, "foo\n\n"+old, "event: x\r"+old, "\ufeff"+old, ": x\r\r\n"+old, old+"\ndata: ", "", old+"\v", old+"\u00a0")
 	return strings.Join(parts[:at], old) + by + strings.Join(parts[at:], old)
 }
 

@@ -186,7 +186,7 @@ func (m *mutator) move(object *node) {
 		e.data.objects(nil, func(o, _ *node) { values = append(values, o.members...) })
 	}
 	v := values[m.draw("moved", len(values))]
-	keys := []string{v.key, `"message"`, `"delta"`, `"content"`, `"content_block"`, `"response"`, `"item"`, `"output"`, `"tool_calls"`, `"function_call"`, `"functionCall"`, `"choices"`, `"parts"`}
+	keys := []string{v.key, `"message"`, `"delta"`, `"content"`, `"content_block"`, `"response"`, `"item"`, `"output"`, `"tool_calls"`, `"function_call"`, `"functionCall"`, `"choices"`, `"parts"`, `"__proto__"`}
 	object.members = append(object.members, member{keys[m.draw("moved to", len(keys))], v.value.clone()})
 }
 
