@@ -175,7 +175,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 		if readErr != nil {
 			return s.closeAnswer(ctx, a, body, readErr)
 		}
-		buf.Next(int64(n))
+		buf.Next(n)
 	}
 }
 

@@ -21,23 +21,25 @@ func buffersOf(size int) *sync.Pool {
 	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
 }
 
-// NewBuffer returns a Buffer for a first read of about as many bytes. A negative number is
-// an unknown one.
-func NewBuffer(expected int64) *Buffer {
+// NewBuffer returns a Buffer for a body of that many bytes. A negative number is an
+// unknown one.
+func NewBuffer(size int64) *Buffer {
 	b := &Buffer{}
-	b.Next(expected)
+	b.take(size > smallBuffer)
 	return b
 }
 
 // Bytes returns the memory, until the next call of another method.
 func (b *Buffer) Bytes() []byte { return *b.b }
 
-// Next prepares b for a read that brings about as many bytes as the last one, which brought
-// n. A read through net/http brings somewhat less than the 4 KB that it buffers itself,
-// though more has arrived.
-func (b *Buffer) Next(n int64) {
+// Next prepares b for the next read, where the last one brought n bytes. More is there to
+// be read if they nearly filled b: a read through net/http brings somewhat less than the
+// 4 KB that it buffers itself.
+func (b *Buffer) Next(n int) { b.take(n > len(*b.b)*3/4) }
+
+func (b *Buffer) take(large bool) {
 	pool := smallBuffers
-	if n > smallBuffer*3/4 {
+	if large {
 		pool = largeBuffers
 	}
 	if pool != b.pool {

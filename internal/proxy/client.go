@@ -245,7 +245,7 @@ func (c *Client) body(resp *http.Response) error {
 		}
 		switch err {
 		case nil:
-			buf.Next(int64(n))
+			buf.Next(n)
 		case io.EOF:
 			return nil
 		default:
