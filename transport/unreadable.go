@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/toolmend/toolmend/wire"
 )
@@ -135,24 +136,24 @@ func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why 
 		return true, nil
 	}
 	text := a.text()
-	return s.codec.MayHoldCall([]byte(lineEnds.Replace(text))) || s.codec.MayHoldCall(bareLines(text)), nil
+	return s.codec.MayHoldCall(joined(text, false)) || s.codec.MayHoldCall(joined(text, true)), nil
 }
 
-// lineEnds takes the ends of lines out of a text: google-genai for Python joins lines that
-// have no field, so a word for calls may be divided there.
-var lineEnds = strings.NewReplacer("\r", "", "\n", "")
-
-// bareLines joins the lines that have no field, as that client does, whatever is between
-// them.
-func bareLines(text string) []byte {
+// joined returns text without the ends of lines and the space there, of bare lines only
+// those that have no field: google-genai for Python joins these, whatever is between them,
+// so a word for calls may be divided there.
+func joined(text string, bare bool) []byte {
 	var out []byte
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {
-		if !strings.HasPrefix(line, "data: ") {
-			out = append(out, line...)
+	for line := range strings.FieldsFuncSeq(text, endsLine) {
+		if !bare || !strings.HasPrefix(line, "data: ") {
+			out = append(out, strings.TrimFunc(line, unicode.IsSpace)...)
 		}
 	}
 	return out
 }
+
+// endsLine reports whether r is the end of a line for some reader.
+func endsLine(r rune) bool { return strings.ContainsRune("\r\n\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r) }
 
 // passThrough streams the rest of the response to the client.
 func (s *step) passThrough(a *attempt, body io.Reader, why error) error {

@@ -81,6 +81,7 @@ func TestFailure(t *testing.T) {
 	const (
 		begin = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"a\"}}]}"
 		fails = "data: {\"error\":{\"message\":\"slow down\",\"code\":\"busy\"}}"
+		bare  = "data: {\"error\":{\"message\":\"slow down\"}}"
 		done  = "data: [DONE]"
 	)
 	for body, want := range map[string]string{
@@ -88,7 +89,11 @@ func TestFailure(t *testing.T) {
 		begin + "\n\n" + fails + "\n\n" + done + "\n\n":          fails + "\n\n",
 		begin + "\n\n" + fails:                                   fails + "\n\n",
 		begin + "\r\n\r\n" + fails + "\r\n\r\n":                  fails + "\r\n\r\n",
-		begin + "\r\r" + fails + "\r\r":                          fails + "\r\r",
+		begin + "\r\r" + fails + "\r\r":                          fails + "\n\n",
+		begin + "\n\n" + bare + "\n\n" + done + "\n\n":           bare + "\n\n",  // the end mark alone is an error too
+		begin + "\n\nevent: error\n" + begin + "\n\n":            "",             // clients that ignore names read no error
+		begin + "\n\n" + fails + "\n{\"a\":\n1}\n\n":             fails + "\n\n", // google-genai joins lines without a field
+		begin + "\n\nevent: error\n" + fails + "\n\n":            "event: error\n" + fails + "\n\n",
 		begin + "\n\n" + done + "\n\n":                           "",
 		`{"error":{"message":"slow down","code":"busy"}}` + "\n": "",
 	} {

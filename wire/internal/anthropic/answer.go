@@ -402,7 +402,7 @@ func (w *writer) event(kind string, members ...lens.Member) {
 		w.out.WriteString("event: " + kind + "\n")
 	}
 	data := codec.Object(append([]lens.Member{lens.Text("type", kind)}, members...)...)
-	w.out.WriteString("data: " + codec.ValidUTF8(codec.OneLine(data)) + "\n\n")
+	w.out.WriteString("data: " + codec.Clean(codec.OneLine(data)) + "\n\n")
 }
 
 // blockEvent is event for an event of the block of that index.

@@ -106,14 +106,14 @@ var (
 )
 
 // others returns the members of v, each once, that no reader takes for one of known.
-func others(v rawjson.Value, known ...string) (out []lens.Member) {
+func others(v rawjson.Value, known ...string) []lens.Member {
+	var out codec.Members
 	for m := range v.Each() {
 		if !hasKey(known, m.Key()) && codec.FreeMember(m) {
-			out = append(out, lens.Raw(m.Key(), codec.Plain(m)))
-			known = append(known, m.Key())
+			out.Put(m.Key(), codec.Plain(m))
 		}
 	}
-	return out
+	return out.List
 }
 
 // besideMessage is about how many bytes an answer has beside its message.

@@ -469,7 +469,7 @@ type entry struct {
 	raw  string // of one that is not joined
 	key  string // of its text
 	text strings.Builder
-	rest []lens.Member // beside the text
+	rest codec.Members // beside the text
 }
 
 // add adds an element with a text under key, which is joined to the one before if that is
@@ -487,14 +487,14 @@ func (l *list) add(v rawjson.Value, key, text string) {
 	e.text.WriteString(text)
 	for m := range v.Each() {
 		if m.Key() != key && (m.Kind() != rawjson.Null || e.get(m.Key()) == "") {
-			e.rest = codec.With(e.rest, lens.Raw(m.Key(), codec.Plain(m)))
+			e.rest.Put(m.Key(), codec.Plain(m))
 		}
 	}
 }
 
 // get returns what stands beside the text under key, "" for nothing or null.
 func (e *entry) get(key string) string {
-	for _, m := range e.rest {
+	for _, m := range e.rest.List {
 		if m.Key == key && m.Raw != "null" {
 			return m.Raw
 		}
@@ -512,7 +512,7 @@ func (e *entry) continues(key string, v rawjson.Value) bool {
 func (l list) texts() []string {
 	out := make([]string, len(l))
 	for i, e := range l {
-		members := slices.Clone(e.rest)
+		members := slices.Clone(e.rest.List)
 		if e.get("type") == "" {
 			members = append(members, lens.Text("type", e.key))
 		}
@@ -529,7 +529,10 @@ func (l list) texts() []string {
 // which they came first: lists are joined, of objects the last counts. A text or
 // a number that came more than once is a label of the delta, or a piece of what
 // no format defines: it is left out.
-type bag []further
+type bag struct {
+	list []further
+	at   map[string]int // by folded key
+}
 
 type further struct {
 	key string
@@ -543,12 +546,17 @@ func (b *bag) add(v rawjson.Value, known []string) {
 			continue
 		}
 		raw := []byte(codec.Plain(m))
-		i := slices.IndexFunc(*b, func(have further) bool { return strings.EqualFold(have.key, m.Key()) })
-		if i < 0 {
-			*b = append(*b, further{m.Key(), raw})
+		folded := rawjson.Fold(m.Key())
+		i, ok := b.at[folded]
+		if !ok {
+			if b.at == nil {
+				b.at = map[string]int{}
+			}
+			b.at[folded] = len(b.list)
+			b.list = append(b.list, further{m.Key(), raw})
 			continue
 		}
-		have := &(*b)[i].raw
+		have := &b.list[i].raw
 		switch list := m.Kind() == rawjson.Array; {
 		case list && len(*have) > len("[]") && (*have)[0] == '[' && len(raw) > len("[]"):
 			*have = append(append((*have)[:len(*have)-1], ','), raw[1:]...)
@@ -563,8 +571,8 @@ func (b *bag) add(v rawjson.Value, known []string) {
 
 // members returns what is left of the bag: without labels.
 func (b bag) members() []lens.Member {
-	out := make([]lens.Member, len(b))
-	for i, f := range b {
+	out := make([]lens.Member, len(b.list))
+	for i, f := range b.list {
 		out[i] = lens.Raw(f.key, string(f.raw))
 	}
 	return out
@@ -828,8 +836,11 @@ func events(object string, like []lens.Member, given map[int64]shown, own, usage
 func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []string, err error) {
 	was, _ := codec.ParseObject(g.message)
 	reasoned := !own && hasReasoning(was)
-	if !own {
-		was = rawjson.Value{}
+	had := map[string]rawjson.Value{}
+	for m := range was.Each() {
+		if own {
+			had[m.Key()] = m
+		}
 	}
 	var left []lens.Member
 	for m := range message.Each() {
@@ -847,7 +858,7 @@ func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []str
 		case key == "role" && g.role: // openai-python adds up the roles of a stream as if they were text
 		case m.Kind() == rawjson.Null && g.role, reasoned && strings.HasPrefix(key, "reasoning"):
 		default:
-			rest, err := behind(m, was.Get(key))
+			rest, err := behind(m, had[key])
 			if err != nil {
 				return "", nil, err
 			}
@@ -902,19 +913,16 @@ func eventText(data string) string {
 }
 
 // envelope returns what every chunk of a stream repeats: the plain members, such as
-// id, created and model, but for what pads a chunk. OpenAI adds obfuscation, and
+// id, created and model, but for what pads a chunk. openai-python skips chunks without an
+// object. OpenAI adds obfuscation, and
 // Mistral p, so that an eavesdropper cannot tell tokens by the size of a chunk.
 func envelope(like rawjson.Value) []lens.Member {
-	var members []lens.Member
-	for _, o := range others(like, "choices", "usage", "error") {
-		m := like.Get(o.Key)
-		switch key := m.Key(); {
-		case key == "obfuscation" || key == "p" || m.Kind() == rawjson.Null || m.Kind() == rawjson.Array || m.Kind() == rawjson.Object:
-		case key == "object":
-			members = append(members, lens.Text(key, "chat.completion.chunk"))
-		default:
-			members = append(members, lens.Raw(key, m.Raw()))
+	var members codec.Members
+	for _, m := range others(like, "choices", "usage", "error", "obfuscation", "p") {
+		if m.Raw != "null" && m.Raw[0] != '[' && m.Raw[0] != '{' {
+			members.Put(m.Key, m.Raw)
 		}
 	}
-	return members
+	members.Put("object", `"chat.completion.chunk"`)
+	return members.List
 }

@@ -232,51 +232,38 @@ func (c *Cursor) Ended() bool {
 // mostSearched is how many of the last events may hold the provider's error.
 const mostSearched = 8
 
-// Failure returns the event with the error of the provider. Each of the last events in which no word for calls
-// occurs is read by itself: one of them gives the error that the whole stream gave.
+// Failure returns the event with the error of the provider, as it is written here. Each of
+// the last events in which no word for calls occurs is read by itself: the data of one of
+// them gives the error that the whole stream gave.
 func (c *Cursor) Failure() []byte {
 	var failure, again *middleware.ModelError
 	if !errors.As(c.err, &failure) || !c.IsStream() {
 		return nil
 	}
-	for _, event := range slices.Backward(lastEvents(c.text)) {
-		if !Free(event) {
+	var last []Event
+	b := NewBuffer(true)
+	keep := func(e Event) (bool, error) {
+		last = append(last, e)
+		last = last[max(0, len(last)-mostSearched):]
+		return false, nil
+	}
+	if b.Feed([]byte(c.text), keep) != nil {
+		return nil
+	}
+	_ = b.End(keep)
+	for _, e := range slices.Backward(last) {
+		u := Unit{Event: Event{Data: e.Data}, Bytes: c.text[e.Start:e.End]}
+		if u.Value, _ = ParseObject(e.Data); !Free(e.Data) {
 			continue
 		}
-		s := c.format.NewStream(nil, nil)
-		if _, err := s.Write([]byte(event)); err != nil {
+		s := c.format.NewStream(nil, nil) // reads it without its name, which clients may ignore
+		if _, err := s.Write([]byte(b.event(&u, nil))); err != nil {
 			continue
 		}
-		if _, err := s.Close(); errors.As(err, &again) && again.Code == failure.Code {
-			return []byte(event)
+		if _, err := s.Close(); errors.As(err, &again) && again.Code == failure.Code && again.Message == failure.Message {
+			u.Name = e.Name
+			return []byte(b.event(&u, nil))
 		}
 	}
 	return nil
-}
-
-// lastEvents returns the last few events of a stream. The last one gets its
-// separator if the stream ended without.
-func lastEvents(text string) []string {
-	b, end := NewBuffer(true), "\n\n"
-	switch {
-	case framingOf(text) != sse:
-		end = "\n"
-	case !strings.Contains(text, "\n"):
-		end = "\r\r"
-	}
-	var events []string
-	keep := func(e Event) (bool, error) {
-		events = append(events, text[e.Start:e.End])
-		events = events[max(0, len(events)-mostSearched):]
-		return false, nil
-	}
-	if b.Feed([]byte(text), keep) != nil {
-		return nil
-	}
-	whole := b.at
-	if b.End(keep) == nil && b.at > whole {
-		last := &events[len(events)-1]
-		*last = strings.TrimRight(*last, "\r\n") + end
-	}
-	return events
 }

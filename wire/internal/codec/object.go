@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/base64"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -63,22 +62,24 @@ func (o *ObjectWriter) End() {
 	o.B.WriteByte('}')
 }
 
-// ValidUTF8 returns text with U+FFFD for each run of bytes that are not UTF-8: what is
-// written says what clients read in what was sent.
-func ValidUTF8(text string) string {
-	if utf8.ValidString(text) { // far faster
-		return text
+// Clean returns a text that is written, such that all clients read it alike: with U+FFFD
+// for each run of bytes that are not UTF-8, and with escapes for NEL, LS and PS, which only
+// strings hold. Clients that take these for the ends of lines may join the lines.
+func Clean(text string) string {
+	if !utf8.ValidString(text) { // far faster
+		text = strings.ToValidUTF8(text, "\ufffd")
 	}
-	return strings.ToValidUTF8(text, "\ufffd")
+	if cut(text) {
+		text = lineEnds.Replace(text)
+	}
+	return text
 }
 
-// With returns members with m, in the place of one whose key differs in case at most.
-func With(members []Member, m Member) []Member {
-	if i := slices.IndexFunc(members, func(have Member) bool { return strings.EqualFold(have.Key, m.Key) }); i >= 0 {
-		members[i] = m
-		return members
-	}
-	return append(members, m)
+var lineEnds = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+
+// cut reports whether text has a letter at which some client cuts it, or that it drops.
+func cut(text string) bool {
+	return strings.Contains(text, bom) || strings.Contains(text, "\u0085") || strings.Contains(text, "\u2028") || strings.Contains(text, "\u2029")
 }
 
 // Array returns the JSON texts as a JSON array.

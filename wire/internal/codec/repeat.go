@@ -112,7 +112,7 @@ func (r *repeat) read(unit string) (known bool, err error) {
 			continue
 		}
 		end, simple, ok := rawjson.StringEnd(unit, at-1, false)
-		if piece := r.holes[i] == pieceHole; !ok || !piece && (!simple || strings.Contains(unit[at:end], bom) || !Free(unit[at-1:end])) {
+		if piece := r.holes[i] == pieceHole; !ok || !piece && (!simple || cut(unit[at:end]) || !Free(unit[at-1:end])) {
 			return false, nil
 		}
 		if r.holes[i] != padHole {

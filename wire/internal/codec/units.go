@@ -64,6 +64,7 @@ type Units struct {
 	plain   bool
 	whole   func() bool // whether the unit that is read, a whole answer, is free; nil once that is known
 	marked  bool        // the format has noted what is shown
+	marks   int         // how often it has
 	repeat  repeat
 	current Unit  // that is read; its memory is used again
 	err     error // the first one
@@ -215,6 +216,10 @@ func (r *Units) event(e Event) (bool, error) {
 	return r.unit(u)
 }
 
+// mostMarks bounds how often a stream that turns from text to reasoning and back is noted:
+// each note costs time for all that was shown. Given reads a stream again that has none.
+const mostMarks = 32
+
 // unit reads u, and puts it into what the client gets unless it is held.
 func (r *Units) unit(u *Unit) (hold bool, err error) {
 	r.plain = r.plain && (u.Free || r.whole != nil)
@@ -226,9 +231,9 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	switch {
 	case err == nil && r.Buf.shows(fate):
 		r.marked = false
-	case !r.marked:
+	case !r.marked && r.marks < mostMarks:
 		r.format.Mark()
-		r.marked = true
+		r.marked, r.marks = true, r.marks+1
 	}
 	if err != nil {
 		return true, err
@@ -253,16 +258,15 @@ func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && Free(u.Bytes) }
 
 // framed reports whether every reader cuts the unit out of the stream in the same way:
 // its bytes are UTF-8 without control characters, and its lines all end in LF, or all in CRLF,
-// and are fields of an event, of which one has data. NEL, LS and PS end lines for readers
-// that cut a text; a unit may hold them, since what stands behind one is then free of
-// calls as well.
+// and are fields of an event, of which one has data. NEL, LS and PS end lines for some
+// readers, and google-genai for Python joins lines that have no field.
 func (b *Buffer) framed(u *Unit) bool {
 	for i := 0; i < len(u.Bytes); i++ {
 		if c := u.Bytes[i]; c < ' ' && c != '\n' && (c != '\r' || i+1 == len(u.Bytes) || u.Bytes[i+1] != '\n') && (b.framing != whole && b.framing != array || c != '\t' && c != '\r') {
 			return false
 		}
 	}
-	if !utf8.ValidString(u.Bytes) || strings.Contains(u.Bytes, bom) {
+	if !utf8.ValidString(u.Bytes) || cut(u.Bytes) {
 		return false
 	}
 	switch b.framing {
@@ -302,7 +306,7 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 		name = ""
 	}
 	shown, _, _ := b.Shown()
-	data := ValidUTF8(known.Write(u.Value))
+	data := Clean(known.Write(u.Value))
 	return b.framing.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
 }
 

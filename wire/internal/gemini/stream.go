@@ -271,7 +271,7 @@ func callPart(v rawjson.Value) string {
 		switch key := m.Key(); {
 		case isName(key, "functionCall"):
 			members.Put("functionCall", callTree.Write(on.Get(v, "functionCall")))
-		case v.Get(key) == m && !strings.EqualFold(camel(key), "functionCall") && partTree.Keeps(m):
+		case !strings.EqualFold(camel(key), "functionCall") && partTree.Keeps(m):
 			members.Put(camel(key), partTree.Value(m))
 		}
 	}

@@ -77,7 +77,7 @@ func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error)
 	if err != nil {
 		return nil, codec.Unencodable(err)
 	}
-	return []byte(codec.ValidUTF8(out)), nil
+	return []byte(codec.Clean(out)), nil
 }
 
 // Rest writes what completes a stream of which the client has the first sent bytes. resp
@@ -106,5 +106,5 @@ func Rest[A Written[G], G any](l Lens, s *codec.Units, sent int, resp *middlewar
 	if err != nil {
 		return nil, codec.Unencodable(err)
 	}
-	return []byte(codec.ValidUTF8(out)), nil
+	return []byte(codec.Clean(out)), nil
 }

@@ -23,9 +23,9 @@ type stream struct {
 
 	model         string
 	text, thought strings.Builder
-	images, calls []string       // elements
-	further       []codec.Member // of messages, that this package does not know
-	end           string         // the last line, as it is written
+	images, calls []string      // elements
+	further       codec.Members // of messages, that this package does not know
+	end           string        // the last line, as it is written
 	reason        string
 	usage         middleware.Usage
 	done          bool
@@ -151,7 +151,7 @@ func (s *stream) add(message rawjson.Value) error {
 	s.calls = appendElements(s.calls, calls, messageTree["tool_calls"])
 	for m := range message.Each() {
 		if !messageTree.Knows(m.Key()) && codec.FreeMember(m) {
-			s.further = codec.With(s.further, lens.Raw(m.Key(), codec.Plain(m)))
+			s.further.Put(m.Key(), codec.Plain(m))
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func appendElements(to []string, list rawjson.Value, known codec.Tree) []string 
 func (s *stream) message() string {
 	members := content{text: s.text.String(), thinking: s.thought.String()}.members(middleware.RoleAssistant)
 	members = append(members, lens.List("images", s.images), lens.List("tool_calls", s.calls))
-	return codec.Object(append(members, s.further...)...)
+	return codec.Object(append(members, s.further.List...)...)
 }
 
 // Rest returns what completes a stream of which the client has a part. The lines of a later answer follow those that were
