@@ -162,6 +162,71 @@ func TestLineEndsInCalls(t *testing.T) {
 	}
 }
 
+// A client sends an answer back: a definition of a tool there would replace its own, or
+// offer a tool that it does not have.
+func TestDefinitionsInAnswers(t *testing.T) {
+	t.Parallel()
+	add := func(name string) string {
+		return `{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"` + name + `","input_schema":{"type":"object"}}}}`
+	}
+	compaction := func(name string) string {
+		return `{"type":"compaction","content":"summary","tool_changes":[` + add(name) + `]}`
+	}
+	lists := func(kind, tool string) string {
+		return `{"type":"` + kind + `","id":"ts","role":"developer","execution":"server","status":"completed","tools":[` + tool + `]}`
+	}
+	function := func(name string) string { return `{"type":"function","name":"` + name + `","parameters":{}}` }
+	space := `{"type":"namespace","name":"ns","tools":[` + function("add") + `]}`
+	for name, c := range map[string]struct {
+		speech  speech
+		item    string
+		refused bool
+	}{
+		"a compaction":                 {anthropic(), compaction("other"), true},
+		"a compaction with the tool":   {anthropic(), compaction("add"), false},
+		"additional tools":             {responses(), lists("additional_tools", function("other")), true},
+		"a search":                     {responses(), lists("tool_search_output", function("other")), true},
+		"a search in a namespace":      {responses(), lists("tool_search_output", space), true},
+		"a search that finds the tool": {responses(), lists("tool_search_output", function("add")), false},
+	} {
+		for _, streamed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, stream=%t", name, streamed), func(t *testing.T) {
+				t.Parallel()
+				var body, kind string
+				switch {
+				case !streamed:
+					kind = "application/json"
+					body = c.speech.whole("hi")
+					list := `"content":[`
+					if strings.Contains(body, `"output":[`) {
+						list = `"output":[`
+					}
+					body = strings.Replace(body, list, list+c.item+",", 1)
+				case strings.Contains(c.item, "compaction"):
+					kind = c.speech.kind
+					events := eventsOf(c.speech.stream("hi"))
+					body = strings.Join(slices.Insert(events, len(events)-2, namedEvent("content_block_start", `{"type":"content_block_start","index":7,"content_block":%s}`, c.item),
+						namedEvent("content_block_stop", `{"type":"content_block_stop","index":7}`)), "")
+				default:
+					kind = c.speech.kind
+					events := eventsOf(c.speech.stream("hi"))
+					last := len(events) - 1
+					events[last] = strings.Replace(events[last], `"output":[`, `"output":[`+c.item+`,`, 1)
+					body = strings.Join(events, "")
+				}
+				require.Contains(t, body, c.item)
+				got := attacked(t, c.speech, streamed, kind, strings.NewReader(body))
+				if c.refused {
+					require.Contains(t, got, "error")
+				} else {
+					require.NotContains(t, got, "error\"")
+					require.Contains(t, got, c.item)
+				}
+			})
+		}
+	}
+}
+
 // A server that repeats the name in each delta names the same tool, whether a client joins
 // the names or not.
 func TestRepeatedName(t *testing.T) {

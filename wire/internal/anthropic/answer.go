@@ -73,7 +73,7 @@ func (s *stream) readObject(root rawjson.Value) error {
 		a.beside.Put("context_management", m.Raw())
 	}
 	for v := range content.Each() {
-		b, err := readAnswered(v)
+		b, err := readAnswered(v, s.req)
 		if err != nil {
 			return err
 		}
@@ -85,12 +85,17 @@ func (s *stream) readObject(root rawjson.Value) error {
 	return nil
 }
 
-// readAnswered reads a content block of an answer: what is out of shape is
+// readAnswered reads a content block of an answer to req: what is out of shape is
 // opaque. The text of a call is that which history may have. The error wraps
-// ErrShape: a client might read a call there.
-func readAnswered(v rawjson.Value) (block, error) {
+// ErrShape: a client might read a call there, or a tool (see codec.Undefined).
+func readAnswered(v rawjson.Value, req *middleware.Request) (block, error) {
 	if mayBeCall(v) {
 		return block{}, errMayBeCall
+	}
+	for c := range v.Get("tool_changes").Each() {
+		if err := codec.Undefined(req, "", c.Get("tool").Get("definition").Get("name").Str()); err != nil {
+			return block{}, err
+		}
 	}
 	b, err := readBlock(v, middleware.RoleAssistant)
 	switch {

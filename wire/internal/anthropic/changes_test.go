@@ -54,6 +54,7 @@ func TestToolsInMessages(t *testing.T) {
 		"added as it was last":  {[]string{system(defined("a", "5"), fmt.Sprintf(remove, "a"), fmt.Sprintf(again, "a"))}, []string{`a{"title":"5"}`, b1}},
 		"no definition":         {[]string{system(fmt.Sprintf(again, "c"))}, []string{a1, b1}},
 		"a compaction":          {[]string{`{"role":"assistant","content":[{"type":"compaction","content":"…","tool_changes":[` + defined("c", "2") + `,` + fmt.Sprintf(remove, "b") + `]}]}`}, []string{a1, `c{"title":"2"}`}},
+		"a compaction changes":  {[]string{`{"role":"assistant","content":[{"type":"compaction","content":"…","tool_changes":[` + defined("a", "2") + `]}]}`}, []string{a1, b1}},
 		"text of the system":    {[]string{`{"role":"system","content":` + fmt.Sprintf("%q", page) + `}`, system(fmt.Sprintf(`{"type":"text","text":%q}`, page))}, []string{a1, b1}},
 		"a message of the user": {[]string{`{"role":"user","content":[` + page + `]}`}, []string{a1, b1}},
 		"a result": {[]string{`{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"a","input":{}}]}`,

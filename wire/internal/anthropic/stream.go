@@ -25,6 +25,7 @@ import (
 // held, and written from what was read of it (answer.go).
 type stream struct {
 	codec.Units
+	req    *middleware.Request // nil if the answer is read again
 	sink   middleware.Sink
 	tools  bool // the request offered tools: reasoning waits for what follows it
 	a      *answer
@@ -64,7 +65,7 @@ var (
 // NewStream returns a reader of one answer to req, which may be nil.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := newStream(req != nil && len(req.Tools) > 0)
-	s.sink = sink
+	s.req, s.sink = req, sink
 	return s
 }
 
@@ -297,7 +298,7 @@ func (s *stream) blockStart(v rawjson.Value) error {
 
 // block begins the block of that index.
 func (s *stream) block(index int, v rawjson.Value, ended bool) error {
-	first, err := readAnswered(v)
+	first, err := readAnswered(v, s.req)
 	if err != nil {
 		return err
 	}
@@ -512,7 +513,7 @@ func (b *building) block() (block, error) {
 	if err != nil {
 		return block{}, err
 	}
-	out, err := readAnswered(doc.Root())
+	out, err := readAnswered(doc.Root(), nil)
 	if input := b.byKey["input"]; input != nil {
 		out.call.Arguments = input.String()
 	} else if out.isCall && out.call.Arguments == "" { // a stream is written with an input in each call

@@ -51,7 +51,8 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 //	{"type": "tool_removal", "tool": {"type": "tool_reference", "name": …}}
 //	{"type": "compaction", …, "tool_changes": [those above]}
 //
-// The last definition of a name counts. A reference adds a tool again as it was.
+// The last definition of a name counts, and one of a compaction, which is the provider's,
+// only if there is no other. A reference adds a tool again as it was.
 // Source: the tool runner of @anthropic-ai/sdk, as it is in Claude Code 2.1.330.
 func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.Tool {
 	type state struct {
@@ -60,7 +61,7 @@ func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.
 	}
 	var order []string // the names that were changed
 	states := map[string]*state{}
-	change := func(v rawjson.Value) {
+	change := func(v rawjson.Value, own bool) {
 		kind, tool := v.Get("type").Str(), v.Get("tool")
 		if kind != "tool_addition" && kind != "tool_removal" {
 			return
@@ -87,7 +88,7 @@ func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.
 			states[name] = s
 		}
 		order, s.in = append(order, name), kind == "tool_addition"
-		if s.in && defined.Native != nil {
+		if s.in && defined.Native != nil && (own || len(s.tools) == 0) {
 			s.tools = []middleware.Tool{defined}
 		}
 	}
@@ -96,10 +97,10 @@ func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.
 		for v := range m.Get("content").Each() {
 			switch {
 			case role == "system":
-				change(v)
+				change(v, true)
 			case role == "assistant" && v.Get("type").Str() == "compaction":
 				for c := range v.Get("tool_changes").Each() {
-					change(c)
+					change(c, false)
 				}
 			}
 		}

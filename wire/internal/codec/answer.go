@@ -256,6 +256,19 @@ func AnswerOnly(m middleware.Message) error {
 	return nil
 }
 
+// Undefined returns an error if req does not offer a tool that the answer defines: the
+// client sends the definition back, and calls of it would be validated against the
+// provider's schema. A request whose tools load others says nothing of their names. The
+// error wraps ErrShape.
+func Undefined(req *middleware.Request, namespace, name string) error {
+	if name == "" || req == nil || slices.ContainsFunc(req.Tools, func(t middleware.Tool) bool {
+		return t.Loads != "" || t.Namespace == namespace && t.Name == name
+	}) {
+		return nil
+	}
+	return Shapef("the definition of a tool that the request does not offer")
+}
+
 // Unasked returns an error if a further choice of resp has a call, and req, if
 // it is known, did not ask for further choices: many clients read the first
 // choice of each chunk, whatever index it has. path leads to the member of a

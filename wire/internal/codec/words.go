@@ -17,9 +17,11 @@ var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`,
 // Responses names.
 var keys = append([]string{`"tool_calls`}, words[1:]...)
 
-// MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
-// JSON reader takes for it. text need not be JSON.
-func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
+// MayHoldCall reports whether a word for calls, or for definitions of tools, occurs in text,
+// in a spelling that some JSON reader takes for it. text need not be JSON.
+func MayHoldCall(text []byte) bool {
+	return MayHold(text, append(words, "tool_changes", "tool_search_output", "additional_tools")...)
+}
 
 // Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
 // Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where

@@ -54,12 +54,17 @@ func readBody(body string) (*answer, error) {
 }
 
 // answered returns an error if a call that the provider has answered itself is
-// of a tool that req offers: many clients look at no answer but run their tool.
+// of a tool that req offers: many clients look at no answer but run their tool; or if an
+// item defines a tool that req does not offer.
 func (t *turn) answered(req *middleware.Request) error {
 	if req == nil {
 		return nil
 	}
+	d := declared{have: map[[2]string]bool{}}
 	for _, it := range t.items {
+		if err := d.item(it, " "); err != nil {
+			return err
+		}
 		if f, ok := calls[it.val.Get("type").Str()]; !ok || it.sort != isOpaque || f.kind == middleware.KindBuiltin {
 			continue
 		}
@@ -68,7 +73,13 @@ func (t *turn) answered(req *middleware.Request) error {
 			return codec.Shapef("a call of the client's tool with its answer")
 		}
 	}
-	return nil
+	err := d.nested()
+	for _, t := range d.tools {
+		if t.Kind != middleware.KindHosted { // its name is its type
+			err = cmp.Or(err, codec.Undefined(req, t.Namespace, t.Name))
+		}
+	}
+	return err
 }
 
 // failed returns the error that a response object holds in the place of an answer, with

@@ -30,25 +30,13 @@ func (h *request) readTools(root rawjson.Value) error {
 	}
 	for _, t := range h.turns {
 		for _, it := range t.items {
-			if it.sort == isTools || it.val.Get("type").Str() == "tool_search_output" {
-				if err := d.add(it.val, t.message.Native.Raw); err != nil {
-					return err
-				}
+			if err := d.item(it, t.message.Native.Raw); err != nil {
+				return err
 			}
 		}
 	}
-	for _, s := range d.spaces {
-		in := s.inside
-		if in == "" {
-			in = s.val.Raw()
-		}
-		tools, err := on.Kind(s.val, "tools", rawjson.Array)
-		for v := range tools.Each() {
-			err = cmp.Or(err, d.tool(v, s.val.Get("name").Str(), in, s.inside != ""))
-		}
-		if err != nil && s.inside == "" {
-			return err
-		}
+	if err := d.nested(); err != nil {
+		return err
 	}
 	for _, outer := range []bool{false, true} {
 		for _, t := range d.tools {
@@ -91,6 +79,29 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 		return nil
 	}
 	return err
+}
+
+// item reads the tools that an item declares.
+func (d *declared) item(it item, inside string) error {
+	if it.sort == isTools || it.val.Get("type").Str() == "tool_search_output" {
+		return d.add(it.val, inside)
+	}
+	return nil
+}
+
+// nested reads the tools in namespaces.
+func (d *declared) nested() error {
+	for _, s := range d.spaces {
+		in := cmp.Or(s.inside, s.val.Raw())
+		tools, err := on.Kind(s.val, "tools", rawjson.Array)
+		for v := range tools.Each() {
+			err = cmp.Or(err, d.tool(v, s.val.Get("name").Str(), in, s.inside != ""))
+		}
+		if err != nil && s.inside == "" {
+			return err
+		}
+	}
+	return nil
 }
 
 // tool adds one tool. What an item lists under a name that was there is the same
