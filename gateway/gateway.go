@@ -70,10 +70,10 @@ type Options struct {
 type Gateway struct {
 	options  Options
 	metrics  *metrics
-	copies   *copies       // of the mode Observe; a reload keeps them
-	ids      transport.IDs // of all upstreams; a reload keeps them
-	keeper   *keeper       // of the page; a reload keeps it
-	token    string        // of the page
+	copies   *copies  // of the mode Observe; a reload keeps them
+	ids      sync.Map // *transport.IDs by the URL of the upstream; a reload keeps them
+	keeper   *keeper  // of the page; a reload keeps it
+	token    string   // of the page
 	state    atomic.Pointer[state]
 	draining atomic.Bool
 	reload   sync.Mutex

@@ -81,7 +81,8 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 		stack = append(stack, tracing.NewAttempt(spans))
 	}
 	o := s.transport(u.ToolRules)
-	o.Base, o.Figures, o.IDs, o.Decoders = base, true, &g.ids, g.decoders()
+	ids, _ := g.ids.LoadOrStore(u.URL, &transport.IDs{})
+	o.Base, o.Figures, o.IDs, o.Decoders = base, true, ids.(*transport.IDs), g.decoders()
 	o.Heal.Client = func(ctx context.Context) string {
 		if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 			return x.key

@@ -54,7 +54,7 @@ const responsesTools = `"tools":[{"type":"function","name":"read_file","paramete
 func TestIDsSurviveAReload(t *testing.T) {
 	t.Parallel()
 	var got []string
-	answers := []string{responsesStream("resp_1", bad), responsesStream("resp_2", good), responsesStream("resp_3", good)}
+	answers := []string{responsesStream("resp_1", bad), responsesStream("resp_2", good), responsesStream("resp_3", good), responsesStream("resp_4", good)}
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		got = append(got, string(b))
@@ -62,7 +62,7 @@ func TestIDsSurviveAReload(t *testing.T) {
 		_, _ = io.WriteString(w, answers[len(got)-1])
 	}))
 	defer provider.Close()
-	c := gateway.Config{Upstreams: []gateway.Upstream{{URL: provider.URL}}}
+	c := gateway.Config{Upstreams: []gateway.Upstream{{Name: "one", URL: provider.URL}, {Name: "two", URL: provider.URL + "/two", Prefix: "/two"}}}
 	g, err := gateway.New(c, gateway.Options{})
 	require.NoError(t, err)
 	defer g.Close()
@@ -75,6 +75,8 @@ func TestIDsSurviveAReload(t *testing.T) {
 	require.NoError(t, g.Reload(c))
 	post(t, server.URL+"/v1/responses", `{"model":"m","stream":true,"previous_response_id":"resp_1","input":"And?",`+responsesTools+`}`)
 	require.Contains(t, got[2], `"previous_response_id":"resp_2"`)
+	post(t, server.URL+"/two/v1/responses", `{"model":"m","stream":true,"previous_response_id":"resp_1","input":"And?",`+responsesTools+`}`)
+	require.Contains(t, got[3], `"previous_response_id":"resp_1"`, "another provider's")
 }
 
 // No request fails while the configuration is replaced, and a bad configuration

@@ -63,6 +63,8 @@ func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, e
 		return nil, called, s.failure()
 	case at == 0 || v.Get("choices").Kind() != rawjson.Array:
 		return nil, called, codec.Shapef("an answer without choices")
+	case len(s.turns) < int(at):
+		return nil, called, codec.Shapef("two choices of one index")
 	}
 	if a, err = s.put(text, false); err == nil {
 		err = codec.TellAll(s.sink, a.Is.Message.Parts)

@@ -89,7 +89,7 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		switch {
 		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
 			return codec.FateHold, nil
-		case isFilled(delta.Get("content")), fillsOne(delta, textKeys[reasoningTexts:]):
+		case isFilled(delta.Get("content")), isFilled(delta.Get("audio")), fillsOne(delta, textKeys[reasoningTexts:]):
 			fate = codec.FateShow
 		case fate == codec.FatePass && fillsOne(delta, reasoningKeys):
 			fate = codec.FateWait

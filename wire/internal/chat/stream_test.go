@@ -234,6 +234,32 @@ func TestOwnRest(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
 
+// Sound is shown as it comes: of the message only its id is written.
+func TestSoundIsShown(t *testing.T) {
+	t.Parallel()
+	s := chat.Format{}.NewStream(&middleware.Request{Tools: []middleware.Tool{{Name: "f"}}}, nil)
+	sound := eventStream(`{"choices":[{"index":0,"delta":{"role":"assistant","audio":{"id":"a","transcript":"Hm."}}}]}`, `{"choices":[{"index":0,"delta":{"audio":{"data":"AAAA"}}}]}`)
+	_, err := s.Write([]byte(sound))
+	require.NoError(t, err)
+	require.Equal(t, len(sound), s.Safe())
+}
+
+// openai-python skips chunks whose object is another than that of the first.
+func TestObjectOfChunks(t *testing.T) {
+	t.Parallel()
+	call := `"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
+	for _, first := range []string{`{"id":"x",`, `{"id":"x","object":null,`, `{"object":"other","id":"x",`} {
+		s := chat.Format{}.NewStream(nil, nil)
+		_, err := s.Write([]byte(eventStream(first + call)))
+		require.NoError(t, err)
+		resp, err := s.Close()
+		require.NoError(t, err)
+		got, err := s.Rest(0, resp)
+		require.NoError(t, err)
+		require.Equal(t, strings.Count(string(got), "\ndata: {")+1, strings.Count(string(got), `"object":"chat.completion.chunk"`), "%s", got)
+	}
+}
+
 // After a refusal in the stream, a later answer goes on all the same.
 func TestRestAfterError(t *testing.T) {
 	t.Parallel()
