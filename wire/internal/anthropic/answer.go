@@ -158,7 +158,7 @@ func (a *answer) response() *middleware.Response {
 		}
 	}
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
-	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, finishOf(a.stop), withCache(a.figures)
+	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, cmp.Or(finishes[a.stop], middleware.FinishReason(a.stop)), withCache(a.figures)
 	resp := a.Is.Clone()
 	resp.Native = on.Remember(a.Text, a)
 	return resp
@@ -557,10 +557,6 @@ var (
 	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
 		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
 )
-
-func finishOf(stop string) middleware.FinishReason {
-	return cmp.Or(finishes[stop], middleware.FinishReason(stop))
-}
 
 func stopOf(r middleware.FinishReason) string { return cmp.Or(stops[r], string(r)) }
 

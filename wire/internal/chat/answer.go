@@ -314,15 +314,10 @@ func editChoice(v rawjson.Value, was, now middleware.Message, finish middleware.
 // EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
-		return events(whole, nil, nil, true, wantsUsage(body))
+		// A client that does not ask for a last chunk with figures may fail on a chunk without choices.
+		asked, _ := codec.ParseObject(string(body))
+		return events(whole, nil, nil, true, asked.Get("stream_options").Get("include_usage").Raw() == "true")
 	}})
-}
-
-// wantsUsage reports whether a request asks for a last chunk with figures. A
-// client that does not may fail on a chunk without choices.
-func wantsUsage(body []byte) bool {
-	v, err := codec.ParseObject(string(body))
-	return err == nil && v.Get("stream_options").Get("include_usage").Raw() == "true"
 }
 
 // freshAnswer writes a response as one object: as a change of an answer that says nothing.

@@ -82,16 +82,9 @@ func detailText(v rawjson.Value) string {
 	return b.String()
 }
 
-// failureIn returns the error that an answer with a good status holds, below
-// v: a body, a chunk or a choice. "error": null and "error": {} are none: servers
-// write them in good answers.
-func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
-	if !isFailure(v) {
-		return nil, false
-	}
-	return modelError(v, v.Get("error")), true
-}
-
+// isFailure reports whether an answer with a good status holds an error, below v: a body, a
+// chunk or a choice. "error": null and "error": {} are none: servers write them in good
+// answers.
 func isFailure(v rawjson.Value) bool {
 	e := v.Get("error")
 	return e.Str() != "" || e.Kind() == rawjson.Object && !e.Empty()

@@ -207,11 +207,11 @@ func (s *stream) sinkOf(t *turn) middleware.Sink {
 
 // fail notes the error that v holds, and reports whether it has one.
 func (s *stream) fail(v rawjson.Value) bool {
-	e, ok := failureIn(v)
-	if ok && s.failed == nil {
-		s.failed = e
+	failed := isFailure(v)
+	if failed && s.failed == nil {
+		s.failed = modelError(v, v.Get("error"))
 	}
-	return ok
+	return failed
 }
 
 // choice reads a chunk's part of one choice, the element at of a list.

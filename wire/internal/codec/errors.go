@@ -73,7 +73,10 @@ func ModelError(status int, header http.Header, f Failure) *middleware.ModelErro
 	case f.Refused:
 		e.Err, e.Output = middleware.ErrInvalidToolCall, f.Output
 	case RefusesHistory(status, f.Message):
-		e.Err = fmt.Errorf("wire: %w: %s", middleware.ErrInvalidHistory, clip(withoutQuote(f.Message), 300))
+		// llama.cpp's JSON parser quotes what it read last of the arguments, SGLang's router all of them.
+		message, _, _ := strings.Cut(f.Message, "; last read:")
+		message, _, _ = strings.Cut(message, " as JSON: '")
+		e.Err = fmt.Errorf("wire: %w: %s", middleware.ErrInvalidHistory, clip(message, 300))
 	case f.Message != "":
 		e.Err = fmt.Errorf("wire: %s", clip(f.Message, 300))
 	}
@@ -261,14 +264,6 @@ func RefusesHistory(status int, message string) bool {
 	lower := strings.ToLower(message)
 	return slices.ContainsFunc(historyTexts, func(text string) bool { return strings.Contains(lower, text) }) ||
 		bad && pythonJSON.MatchString(strings.TrimSpace(message))
-}
-
-// withoutQuote cuts a message before the arguments that it quotes: llama.cpp's
-// JSON parser quotes what it read last, SGLang's router all of them.
-func withoutQuote(message string) string {
-	message, _, _ = strings.Cut(message, "; last read:")
-	message, _, _ = strings.Cut(message, " as JSON: '")
-	return message
 }
 
 // FailureType returns OpenAI's word for an error of that status. SDKs repeat

@@ -86,12 +86,6 @@ func FreeMember(m rawjson.Value) bool {
 	return m.Key() != "__proto__" && Free(m.Document()[from:to])
 }
 
-// isScalar reports whether t is scalar.
-func (t Tree) isScalar() bool {
-	_, is := t[""]
-	return is
-}
-
 // Plain writes all of v in one spelling.
 func Plain(v rawjson.Value) string {
 	if k := v.Kind(); k != rawjson.Object && k != rawjson.Array && utf8.ValidString(v.Raw()) {
@@ -101,11 +95,12 @@ func Plain(v rawjson.Value) string {
 }
 
 func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
+	_, scalar := t[""]
 	switch {
 	case t != nil && len(t) == 0:
 		b.WriteString(OneLine(v.Raw()))
 		return
-	case depth > deepest, t.isScalar() && (v.Kind() == rawjson.Object || v.Kind() == rawjson.Array) && !Free(v.Raw()):
+	case depth > deepest, scalar && (v.Kind() == rawjson.Object || v.Kind() == rawjson.Array) && !Free(v.Raw()):
 		b.WriteString("null")
 		return
 	case v.Kind() == rawjson.String && !utf8.ValidString(v.Raw()):

@@ -278,7 +278,7 @@ func (b *Buffer) framed(u *Unit) bool {
 			return false
 		}
 		for line := range strings.SplitSeq(u.Bytes, "\n") {
-			if line = strings.TrimSuffix(line, "\r"); line != "" && !isField(line) {
+			if line = strings.TrimSuffix(line, "\r"); line != "" && !slices.ContainsFunc(fieldStarts, func(f string) bool { return strings.HasPrefix(line, f) }) {
 				return false
 			}
 		}
@@ -291,9 +291,8 @@ func (b *Buffer) framed(u *Unit) bool {
 	return true
 }
 
-func isField(line string) bool {
-	return slices.ContainsFunc([]string{"data: ", "event:", "id:", "retry:", ":"}, func(f string) bool { return strings.HasPrefix(line, f) })
-}
+// fieldStarts are how the lines of an event begin.
+var fieldStarts = []string{"data: ", "event:", "id:", "retry:", ":"}
 
 // event returns u as it is written: its name, and the members of its data that are known
 // or free of calls. It is "" for a unit without an object.

@@ -9,19 +9,18 @@ import (
 
 // words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
 // and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
-// reads makes no difference. The quotes leave out server_tool_use, which usage names.
-var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
+// reads makes no difference. The quotes leave out server_tool_use, which usage names. The
+// last three are for definitions of tools.
+var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request", "tool_changes", "tool_search_output", "additional_tools"}
 
 // keys are the words as they are in JSON, where a quotation mark stands in front of a
-// key. It leaves out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
-// Responses names.
-var keys = append([]string{`"tool_calls`}, words[1:]...)
+// key. They leave out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
+// Responses names, and definitions.
+var keys = append([]string{`"tool_calls`}, words[1:len(words)-3]...)
 
 // MayHoldCall reports whether a word for calls, or for definitions of tools, occurs in text,
 // in a spelling that some JSON reader takes for it. text need not be JSON.
-func MayHoldCall(text []byte) bool {
-	return MayHold(text, append(words, "tool_changes", "tool_search_output", "additional_tools")...)
-}
+func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
 
 // Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
 // Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where

@@ -479,15 +479,10 @@ func (c *candidate) call(p *piece) error {
 		return nil
 	}
 	c.joined = nil
-	text, err := j.join()
+	// args are in the place of the pieces, beside the signature that came with any of them.
+	text, err := on.SetIn(j.head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
 	c.parts = append(c.parts, text)
 	return err
-}
-
-// join returns the call as one part: with args in the place of the pieces, and the
-// signature that came with any of them.
-func (j *partial) join() (string, error) {
-	return on.SetIn(j.head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
 }
 
 // put puts one value in its place.

@@ -165,16 +165,12 @@ func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
 	case isReasoning:
 		return codec.FateWait, nil
 	case isMessage:
-		if typ == "response.output_item.done" && !it.odd && it.read() == nil && hasText(it.parts) {
+		if typ == "response.output_item.done" && !it.odd && it.read() == nil && slices.ContainsFunc(it.parts, func(p middleware.Part) bool { return p.Text != "" }) {
 			return codec.FateShow, nil
 		}
 		return codec.FatePass, nil
 	}
 	return codec.FateShow, nil
-}
-
-func hasText(parts []middleware.Part) bool {
-	return slices.ContainsFunc(parts, func(p middleware.Part) bool { return p.Text != "" })
 }
 
 // stray looks for calls in an event in which none belongs: then the answer cannot be
