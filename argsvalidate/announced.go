@@ -59,7 +59,7 @@ var (
 		"The following MCP tools became available after startup and are " + qwenThrough,
 		"The following MCP tools are now available and are " + qwenThrough,
 	}
-	qwenRow = regexp.MustCompile(`^- "([\pL\pN_.:/-]{1,256})"(?:: ".*")?$`)
+	qwenRow = regexp.MustCompile(`^- "([\pL\pN_.:/-]+)"(?:: ".*")?$`)
 )
 
 // announced reports whether the request says that there is a tool of this name,
