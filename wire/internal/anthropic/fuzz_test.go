@@ -54,6 +54,7 @@ func FuzzAnswer(f *testing.F) {
 	for _, s := range answers {
 		f.Add([]byte(s), uint16(40))
 	}
+	f.Add([]byte("{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"a\",\"input\":{\"b\x97\x97\u2028\":1}}],\"stop_reason\":\"tool_use\",\"usage\":{}}"), uint16(40))
 	f.Fuzz(func(t *testing.T, body []byte, cut uint16) { requireAnswerLaws(t, string(body), int(cut)) })
 }
 
@@ -102,6 +103,11 @@ func requireRequest(t tester, req *middleware.Request) {
 // pieces as well.
 func requireAnswerLaws(t tester, body string, cut int) {
 	t.Helper()
+	if resp, err := format.DecodeResponse(nil, []byte(body)); err == nil {
+		_, err := format.EncodeResponse(resp)
+		require.NoError(t, err)
+	}
+	body = codec.Clean(body) // as it is written
 	resp, err := format.DecodeResponse(nil, []byte(body))
 	s := format.NewStream(nil, nil)
 	cut = min(cut, len(body))

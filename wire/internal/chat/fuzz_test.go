@@ -1,7 +1,6 @@
 package chat_test
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func FuzzAnswer(f *testing.F) {
 			_, err := chat.Format{}.EncodeResponse(resp)
 			require.NoError(t, err)
 		}
-		body = bytes.ToValidUTF8(body, []byte("\ufffd")) // as it is written
+		body = []byte(codec.Clean(string(body))) // as it is written
 		resp, err := chat.Format{}.DecodeResponse(nil, body)
 		if err != nil {
 			return

@@ -2,7 +2,6 @@ package gemini_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -123,7 +122,7 @@ func requireAnswerLaws(t require.TestingT, text string, cut int) {
 		_, err := format.EncodeResponse(resp)
 		require.NoError(t, err)
 	}
-	text = strings.ToValidUTF8(text, "\ufffd") // as it is written
+	text = codec.Clean(text) // as it is written
 	body := []byte(text)
 	resp, err := format.DecodeResponse(nil, body)
 	s := format.NewStream(nil, nil)

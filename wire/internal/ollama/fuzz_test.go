@@ -1,7 +1,6 @@
 package ollama_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -97,7 +96,7 @@ func requireAnswerLaws(t require.TestingT, body []byte, n, edit int) {
 	if resp, err := format.DecodeResponse(nil, body); err == nil {
 		encodeResponse(t, resp)
 	}
-	body = bytes.ToValidUTF8(body, []byte("\ufffd")) // as it is written
+	body = []byte(codec.Clean(string(body))) // as it is written
 	resp, err := format.DecodeResponse(nil, body)
 	s := format.NewStream(nil, nil)
 	for at := 0; at < len(body); at += n {
