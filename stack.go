@@ -1,7 +1,6 @@
 package toolmend
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/toolmend/toolmend/answer"
@@ -68,19 +67,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Stack returns the middlewares of this module as one, in the order that they need:
-//
-//	tracing.New          one span for the step
-//	answer.New           if Options.Answer is set
-//	argsvalidate         validates tool calls, repairs them, re-asks
-//	rescue.New           if Options.Rescue is set
-//	retry.New            429, 5xx, timeouts
-//	textcall.New         if Options.TextCall is set
-//	budget.New           refuses a model call once a limit of the context is reached
-//	tracing.NewAttempt   one span for each model call
-//	heal.New             if Options.Heal is set
-//
-// A message that stays invalid after the last attempt is an error that wraps
+// Stack returns the middlewares of this module as one, in the order of the constants of
+// middleware.Layer. A message that stays invalid after the last attempt is an error that wraps
 // argsvalidate.ErrExhausted, unless the Validator was made with another OnExhausted.
 //
 // Stack panics with the error of o.Validate.
@@ -88,47 +76,39 @@ func (o Options) Validate() error {
 // Concurrency: the middleware is safe for concurrent use.
 //
 // Position: outermost, around the model. A middleware of your own goes outside of it to
-// see each step once (a cache, a rate limit for users), and inside of it to see each
-// attempt: middleware.Chain(outer, toolmend.Stack(o), inner)(model).
-func Stack(o Options) middleware.Middleware {
+// see each step once (a cache, a rate limit for users), inside of it to see each
+// attempt, and between two layers with NewLayers and Layers.Outside.
+func Stack(o Options) middleware.Middleware { return NewLayers(o).Chain() }
+
+// NewLayers returns the layers of Stack(o), to put middlewares between them. It panics with
+// the error of o.Validate.
+//
+//	stack := toolmend.NewLayers(o).Outside(middleware.LayerRetry, perAttempt).Chain()
+func NewLayers(o Options) middleware.Layers {
 	if err := o.Validate(); err != nil {
 		panic(err)
 	}
-	v := o.Validator
-	if v == nil {
-		v = argsvalidate.NewValidator(argsvalidate.Options{})
+	if o.Validator == nil {
+		o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
 	}
-	// Chain skips what is nil.
-	var texts, rescued, textcalls, step, healed middleware.Middleware
+	l := middleware.Layers{
+		middleware.LayerStep:     tracing.New(o.Tracing),
+		middleware.LayerValidate: o.Validator.Middleware(),
+		middleware.LayerRetry:    retry.New(o.Retry),
+		middleware.LayerBudget:   budget.New(),
+		middleware.LayerAttempt:  tracing.NewAttempt(o.Tracing),
+	}
 	if o.Answer != nil {
-		texts = answer.New(*o.Answer)
+		l[middleware.LayerAnswer] = answer.New(*o.Answer)
 	}
 	if o.Rescue != nil {
-		rescued = rescue.New(*o.Rescue)
+		l[middleware.LayerRescue] = rescue.New(*o.Rescue)
 	}
 	if o.TextCall != nil {
-		textcalls = textcall.New(*o.TextCall)
+		l[middleware.LayerTextCall] = textcall.New(*o.TextCall)
 	}
 	if o.Heal != nil {
-		step, healed = healStep, heal.New(*o.Heal)
+		l[middleware.LayerHistory], l[middleware.LayerHeal] = heal.Step, heal.New(*o.Heal)
 	}
-	return middleware.Chain(
-		tracing.New(o.Tracing),
-		step,
-		texts,
-		v.Middleware(),
-		rescued,
-		retry.New(o.Retry),
-		textcalls,
-		budget.New(),
-		tracing.NewAttempt(o.Tracing),
-		healed,
-	)
-}
-
-// healStep lets the re-asks of a step start from the history that its first attempt healed.
-func healStep(next middleware.ModelCall) middleware.ModelCall {
-	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		return next(heal.Step(ctx), req)
-	}
+	return l
 }

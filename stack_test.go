@@ -172,7 +172,7 @@ func TestSpans(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, steps)
-		require.Equal(t, 3, attempts)
+		require.Equal(t, 4, attempts)
 	})
 }
 

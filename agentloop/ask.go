@@ -8,12 +8,10 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/internal/reask"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
-	"github.com/toolmend/toolmend/textcall"
 )
 
 // ask makes one model step and opens the turn of its calls.
@@ -219,14 +217,11 @@ var errUnread = errors.New("it holds neither a tool call that can be read nor an
 // unreadIn returns the response in err whose text could not be used, and why;
 // nil if err is another error.
 func unreadIn(err error) (resp *middleware.Response, why string) {
-	var text *textcall.Error
-	var lost *rescue.Error
+	var unread interface{ UnreadResponse() *middleware.Response }
 	var invalid *argsvalidate.Error
 	switch {
-	case errors.As(err, &text):
-		resp = text.Response
-	case errors.As(err, &lost):
-		resp = lost.Response
+	case errors.As(err, &unread):
+		resp = unread.UnreadResponse()
 	case errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted) && invalid.Response != nil:
 		if why, unusable := invalid.Response.Unusable(); unusable {
 			return invalid.Response, why
@@ -243,7 +238,7 @@ func unreadIn(err error) (resp *middleware.Response, why string) {
 // message never becomes the answer of the run.
 func (a *Agent) unread(s *State, m middleware.Message, why string, report middleware.Report, cause error) error {
 	told := middleware.User("Your last message could not be used: " + why + ". Nothing was executed.")
-	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], reask.Said(strings.TrimSpace(m.Text())), told)
+	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], batch.Said(strings.TrimSpace(m.Text())), told)
 	return a.countFailure(s, report, nil, cause)
 }
 

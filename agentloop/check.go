@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -31,7 +30,7 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 	}
 	sent := m
 	if !s.newIDs(history, m) {
-		m = reask.FixIDs(history, m)
+		m = batch.FixIDs(history, m)
 	}
 	m = m.Clone()
 	j, err := a.check(ctx, s, history, m, resp)
@@ -127,7 +126,7 @@ func (a *Agent) failedTurn(history []middleware.Message, m middleware.Message, j
 		}
 		return j.told[next]
 	}
-	return append(history[:len(history):len(history)], reask.Turn(m, a.defs, j.verdicts, batch.ReissueAll, say)...)
+	return append(history[:len(history):len(history)], batch.Turn(m, a.defs, j.verdicts, batch.ReissueAll, say)...)
 }
 
 // check returns the verdicts of the step if they are on these very calls, else the

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
-	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -28,14 +26,14 @@ const (
 type checker struct {
 	o      Options
 	schema *schema.Schema // nil if the text need not be JSON
-	mended *view.View     // the same schema, for repairs
+	mended *mend.Schema   // the same schema, for repairs
 }
 
 func newChecker(o Options) *checker {
 	c := &checker{o: o}
 	if o.Schema != nil {
 		c.schema, _ = schema.Compile(o.Schema, schema.Options{Formats: o.Formats}) // Validate has compiled it before
-		c.mended = repair.ReadSchema(o.Schema)
+		c.mended = mend.ReadSchema(o.Schema)
 	}
 	return c
 }
@@ -111,9 +109,9 @@ func (c *checker) repaired(text string, issues []middleware.Issue) checked {
 }
 
 func (c *checker) mend(text string, issues []middleware.Issue) (string, []middleware.Change, bool) {
-	return repair.Arguments(repair.Input{
+	return mend.Arguments(mend.Input{
 		Tool:      middleware.Tool{Name: "answer", Parameters: c.o.Schema},
-		Arguments: text, Issues: issues, Rules: repair.SetOf(c.o.Mend...), Schema: c.mended, Validate: c.json,
+		Arguments: text, Issues: issues, Rules: c.o.Mend, Schema: c.mended, Validate: c.json,
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/text"
@@ -35,7 +35,7 @@ func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
 	if echo := text.Defuse(text.Clip(strings.ToValidUTF8(sent, ""), maxEcho)); strings.TrimSpace(echo) == "" {
-		m = reask.Said("")
+		m = batch.Said("")
 	} else if echo != sent {
 		m = withText(m, echo)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolmend/toolmend/internal/reask"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -131,7 +131,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 	}
 	turn := s.turn(ctx, sent)
 	s.tally.SetAnswer(s.issues, nil, turn[len(turn)-1:])
-	s.turns = reask.Recent(append(s.turns, turn), maxTurns)
+	s.turns = batch.Recent(append(s.turns, turn), maxTurns)
 	sink := s.asked.Sink
 	s.asked = s.req.With(slices.Concat(s.turns...)...)
 	s.asked.Sink = sink
@@ -142,7 +142,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 // an answer. Inside argsvalidate the text of the zero value is not: argsvalidate
 // decides (see middleware.Response.Unusable).
 func (s *step) exhausted(ctx context.Context) (done bool, _ *middleware.Response, _ error) {
-	raises := s.o.OnExhausted.Raises(ctx)
+	raises := s.o.OnExhausted.Raises(s.req)
 	if raises || s.o.OnExhausted == middleware.Pass {
 		s.tally.SetAnswer(s.issues, nil, nil)
 	} else {

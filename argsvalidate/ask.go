@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -35,7 +34,7 @@ func (s *step) extend(turn []middleware.Message) {
 	if s.v.o.LastTurnOnly {
 		limit = 0
 	}
-	s.turns = reask.Recent(append(s.turns, turn), limit)
+	s.turns = batch.Recent(append(s.turns, turn), limit)
 	asked := s.req.With(slices.Concat(s.turns...)...)
 	asked.Sink = s.asked.Sink
 	s.asked = asked
@@ -45,7 +44,7 @@ func (s *step) extend(turn []middleware.Message) {
 func (s *step) afresh(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString("Calling tools failed twice in the same way, and nothing was executed. Call them in another way, all that are needed. What was wrong:")
-	for _, reply := range reask.Replies(s.checked.verdicts, batch.ReissueAll, s.v.render(ctx, &s.checked, s.attempt, false, true)) {
+	for _, reply := range batch.Replies(s.checked.verdicts, batch.ReissueAll, s.v.render(ctx, &s.checked, s.attempt, false, true)) {
 		if reply.IsError && b.Len() < maxText {
 			b.WriteString("\n\n" + reply.Text())
 		}

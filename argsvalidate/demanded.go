@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolmend/toolmend/internal/reask"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -60,13 +60,13 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		s.record([]middleware.Message{reply})
 		said := s.last.Message
 		if strings.TrimSpace(said.Text()) == "" {
-			said = reask.Said("")
+			said = batch.Said("")
 		}
 		s.extend([]middleware.Message{said, reply})
 		return false, nil
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	if s.held != nil || !policy.Raises(ctx) {
+	if s.held != nil || !policy.Raises(s.req) {
 		return true, nil
 	}
 	s.record(nil)

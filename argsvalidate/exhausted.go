@@ -19,7 +19,7 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 	for v := range s.open() {
 		p := s.v.o.forTool(v.Call.Name).OnExhausted
 		drop = drop || p == middleware.DropInvalid
-		raise = raise || p != middleware.DropInvalid && p.Raises(ctx)
+		raise = raise || p != middleware.DropInvalid && p.Raises(s.req)
 	}
 	out := s.envelope()
 	if drop && !raise {
@@ -38,7 +38,7 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 			out.Report.Status = s.statusOf(slices.DeleteFunc(slices.Clone(s.verdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
 			return out, nil
 		}
-		raise = middleware.DropInvalid.Raises(ctx)
+		raise = middleware.DropInvalid.Raises(s.req)
 	}
 	if raise {
 		whole := s.whole()
@@ -68,7 +68,7 @@ var errUnusable = errors.New("argsvalidate: the message holds neither a call tha
 // has found no call that it could use. That layer has already re-asked the model.
 // There are no calls to drop.
 func (s *step) unusable(ctx context.Context, resp *middleware.Response) (*middleware.Response, error) {
-	if !s.v.o.OnExhausted.Raises(ctx) {
+	if !s.v.o.OnExhausted.Raises(s.req) {
 		return resp, nil
 	}
 	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnusable}}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
@@ -271,7 +270,7 @@ func (in FeedbackInput) schema() *view.View {
 	if in.known != nil {
 		return in.known.view()
 	}
-	return repair.ReadSchema(in.Tool.Parameters)
+	return readView(in.Tool.Parameters)
 }
 
 // unreadableCodes are those of arguments that cannot be read.

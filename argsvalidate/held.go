@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -44,7 +43,7 @@ func (s *step) heldSiblings() (held []middleware.ToolCall, repeated []bool) {
 	if s.held == nil || len(s.checked.excess) > 0 {
 		return nil, nil
 	}
-	_, at, ok := reask.Splice(s.held.message, written(s.last.Message, s.checked.verdicts), s.held.verdicts)
+	_, at, ok := batch.Splice(s.held.message, written(s.last.Message, s.checked.verdicts), s.held.verdicts)
 	if !ok {
 		return nil, nil
 	}
@@ -89,8 +88,8 @@ func (s *step) hold() {
 	}
 	now := written(s.last.Message, s.checked.verdicts)
 	if s.held != nil {
-		if spliced, at, ok := reask.Splice(s.held.message, now, s.held.verdicts); ok {
-			s.held.message = reask.FixIDs(s.req.Messages, spliced)
+		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
+			s.held.message = batch.FixIDs(s.req.Messages, spliced)
 			s.held.accept(&s.checked, at)
 			s.held.refused = nil
 			return
@@ -226,7 +225,7 @@ func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Mes
 // noteLost adds a note if the model corrected its calls and left out valid
 // siblings that it was asked to send again.
 func (s *step) noteLost() {
-	for _, c := range reask.Lost(s.failed, s.last.Message) {
+	for _, c := range batch.Lost(s.failed, s.last.Message) {
 		s.tally.Note(fmt.Sprintf("a valid call to %s in attempt %d did not come back with the corrected ones", text.Label(c.Name), s.attempt-1))
 	}
 }

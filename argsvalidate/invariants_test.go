@@ -16,7 +16,6 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
@@ -250,7 +249,7 @@ func (c *conversation) outcome(resp *middleware.Response) {
 	}
 	require.Equal(t, valid, c.shown, "what the sink saw is what comes out, byte for byte")
 	say := func(middleware.Verdict) string { return "invalid" }
-	c.messages = append(c.messages, reask.Turn(resp.Message, invariantTools, verdicts, batch.ReissueAll, say)...)
+	c.messages = append(c.messages, batch.Turn(resp.Message, invariantTools, verdicts, batch.ReissueAll, say)...)
 	for i := range c.messages {
 		if m := &c.messages[i]; m.Role == middleware.RoleTool && !m.IsError {
 			m.Parts = []middleware.Part{{Text: "done"}}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -51,8 +50,8 @@ func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p p
 		}
 		return got.issues
 	}
-	text, changes, ok := repair.Arguments(repair.Input{Tool: *p.tool, Arguments: found.text, Doc: found.doc, Issues: found.issues,
-		Rules: repair.SetOf(p.o.Mend...), Schema: p.compiled.view(), Aliases: p.o.Aliases, Validate: validate})
+	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
+		Rules: p.o.Mend, Schema: p.compiled.mend(), Aliases: p.o.Aliases, Validate: validate})
 	if ok && len(validate(text)) == 0 {
 		fixed := valid[text]
 		return seen{text: fixed.text, doc: fixed.doc, changes: slices.Concat(found.changes, changes, fixed.changes)}
@@ -68,7 +67,7 @@ func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p p
 	return found
 }
 
-// fixed runs a fixer; a panic or a timeout counts as no repair.
+// fixed runs a fixer; a panic or a timeout counts as no mend.
 func (j *validation) fixed(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
 	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))

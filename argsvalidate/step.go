@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolmend/toolmend/internal/reask"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -61,7 +61,6 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 // to the first attempt is returned without a copy and without a report of this
 // middleware: it is the usual end of an agent run.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
-	inner := middleware.MarkInvalid(ctx)
 	for {
 		s.attempt++
 		asked := s.asked
@@ -69,7 +68,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			escalated := *asked
 			escalated.Model, asked = model, &escalated
 		}
-		resp, err := s.call(inner, asked)
+		resp, err := s.call(ctx, middleware.MarkInvalid(asked))
 		done, unusable := true, false
 		if err == nil {
 			_, unusable = resp.Unusable()
@@ -222,7 +221,7 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 
 // sound returns resp, or a copy with the role and the ids that it lacks.
 func (s *step) sound(resp *middleware.Response) *middleware.Response {
-	m := reask.FixIDs(s.req.Messages, resp.Message)
+	m := batch.FixIDs(s.req.Messages, resp.Message)
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant) // some clients leave the role out
 	if m.Role == resp.Message.Role && slices.Equal(m.ToolCalls, resp.Message.ToolCalls) {
 		return resp
@@ -281,13 +280,13 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 	echo := s.last.Message
 	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
 	echo = echo.Clone()
-	for i, c := range reask.FixIDs(s.asked.Messages, sent).ToolCalls {
+	for i, c := range batch.FixIDs(s.asked.Messages, sent).ToolCalls {
 		if sent.ToolCalls[i].ID != echo.ToolCalls[i].ID {
 			echo.ToolCalls[i].ID = c.ID
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := reask.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, &s.checked, s.attempt, s.failures.Same() > 1, false))
+	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, &s.checked, s.attempt, s.failures.Same() > 1, false))
 	if left := s.held.left(); left != "" {
 		last := &turn[len(turn)-1]
 		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."

@@ -4,16 +4,16 @@ import (
 	"context"
 	"slices"
 
-	"github.com/toolmend/toolmend/internal/empties"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/strip"
 )
 
 // strip removes empty values from the arguments, by the tool's strip mode.
-func (j *validation) strip(s *seen, by *empties.Stripper) {
-	text, removed, ok := by.Strip(s.doc)
-	if !ok || len(removed) == 0 {
+func (j *validation) strip(s *seen, by *strip.Stripper) {
+	text, removed, err := by.JSON(s.text)
+	if err != nil || len(removed) == 0 {
 		return
 	}
 	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())

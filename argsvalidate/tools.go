@@ -6,10 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/toolmend/toolmend/internal/empties"
-	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
@@ -26,12 +25,13 @@ type plan struct {
 
 // compiled holds everything that is derived from one schema text.
 type compiled struct {
-	schema   *schema.Schema                          // nil if calls are not validated
-	unusable bool                                    // there is a schema text, and it cannot be used
-	view     func() *view.View                       // the declarations of the schema by place; nil if it cannot be parsed
-	paths    sync.Map                                // paths of rules, with whether the schema declares them
-	notes    []string                                // remarks for an operator
-	strip    [strip.Off + 1]func() *empties.Stripper // by mode; nil strips nothing
+	schema   *schema.Schema                        // nil if calls are not validated
+	unusable bool                                  // there is a schema text, and it cannot be used
+	view     func() *view.View                     // the declarations of the schema by place; nil if it cannot be parsed
+	mend     func() *mend.Schema                   // the same, for repairs
+	paths    sync.Map                              // paths of rules, with whether the schema declares them
+	notes    []string                              // remarks for an operator
+	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
 }
 
 // maxCached limits the compiled schemas that a Validator keeps, in bytes by
@@ -59,13 +59,17 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 	if uri, ok := schema.Dialect(v.o.Dialect); ok {
 		raw = schema.InDialect(raw, uri, false)
 	}
-	c := &compiled{view: sync.OnceValue(func() *view.View { return repair.ReadSchema(raw) })}
+	c := &compiled{view: sync.OnceValue(func() *view.View { return readView(raw) }), mend: sync.OnceValue(func() *mend.Schema { return mend.ReadSchema(raw) })}
 	for mode := range c.strip {
-		c.strip[mode] = sync.OnceValue(func() *empties.Stripper {
+		c.strip[mode] = sync.OnceValue(func() *strip.Stripper {
 			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
 				return nil
 			}
-			return empties.New(c.view(), empties.Mode(mode), v.o.Placeholders)
+			s, err := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders, Limits: v.o.Limits.strip()})
+			if err != nil {
+				return nil
+			}
+			return s
 		})
 	}
 	if len(raw) == 0 {
@@ -80,6 +84,12 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 	return c, footprint(raw, s)
 }
 
+// readView reads a schema; nil if it cannot be read.
+func readView(raw []byte) *view.View {
+	v, _ := view.Read(raw)
+	return v
+}
+
 // toolbox holds the tools of one step: the Validator's own and the request's.
 // Each tool is looked up once, not for each call.
 type toolbox struct {
@@ -89,7 +99,7 @@ type toolbox struct {
 	texts    []string        // see announcing
 	rows     map[string]bool // see qwen
 	names    []string        // the names of the tools that a model may call; see available
-	variants *repair.Names   // the same names; see meant
+	variants *mend.Names     // the same names; see meant
 	hints    hints           // of the feedback texts
 	checked  bool            // misspelt has run
 }
@@ -122,7 +132,7 @@ func (t *toolbox) available() []string {
 // meant returns the available tool that an unknown name is a variant of.
 func (t *toolbox) meant(name string) (string, bool) {
 	if t.variants == nil {
-		t.variants = repair.NewNames(t.available())
+		t.variants = mend.NewNames(t.available())
 	}
 	return t.variants.Meant(name)
 }
@@ -190,7 +200,7 @@ func (p plan) unusable() bool { return p.declared() && (p.compiled.unusable || p
 
 // stripper returns the stripper for the strip mode of the tool; nil if there is
 // nothing to strip.
-func (p plan) stripper() *empties.Stripper { return p.compiled.strip[p.o.Strip]() }
+func (p plan) stripper() *strip.Stripper { return p.compiled.strip[p.o.Strip]() }
 
 // notes are those of p, with the tool's name.
 func (p plan) notes() []string {

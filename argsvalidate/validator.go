@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
@@ -342,7 +342,7 @@ func issue(code, pointer, message string) []middleware.Issue {
 
 // replies returns the replies that a re-ask sends.
 func (v *Validator) replies(ctx context.Context, j *validation, attempt int, repeated bool) []middleware.Message {
-	return reask.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated, false))
+	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated, false))
 }
 
 // render returns the function that writes the reply to one invalid call. If a

@@ -26,6 +26,9 @@ type exceeded struct{}
 
 func (exceeded) Error() string { return "budget: exceeded" }
 
+// Is reports that the model call was not made.
+func (exceeded) Is(target error) bool { return target == middleware.ErrNotSent }
+
 // ErrorType returns the word for labels and clients.
 func (exceeded) ErrorType() string { return "budget" }
 

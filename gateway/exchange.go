@@ -171,6 +171,9 @@ func captured(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 			x.request = req
+			own := *req
+			own.Client += "\x00" + x.key
+			return next(ctx, &own)
 		}
 		return next(ctx, req)
 	}

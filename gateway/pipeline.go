@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"compress/gzip"
-	"context"
 	"io"
 	"maps"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/report"
@@ -59,37 +59,34 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 
 // newHandler returns the handler of the modes Enforce and Repair.
 func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places) http.Handler {
-	stack := []middleware.Middleware{captured}
-	traced := g.options.TracerProvider != nil || g.options.MeterProvider != nil
-	spans := tracing.Options{ // to package tracing, nil means the global providers
-		TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),
-		MeterProvider:  cmp.Or[metric.MeterProvider](g.options.MeterProvider, meternoop.NewMeterProvider()),
-		Provider:       providerOf(u.name(), to),
-		Attributes:     []attribute.KeyValue{attribute.String("upstream", u.name())},
-	}
-	if traced {
-		stack = append(stack, tracing.New(spans))
-	}
-	stack = append(stack, argsvalidate.New(s.validator(u.ToolRules)))
-	if o, on := s.rescue(u.ToolRules); on {
-		stack = append(stack, rescue.New(o))
-	}
-	if o, on := s.retry(); on {
-		stack = append(stack, retry.New(o))
-	}
-	if traced {
-		stack = append(stack, tracing.NewAttempt(spans))
-	}
-	o := s.transport(u.ToolRules)
+	o := s.transport()
 	ids, _ := g.ids.LoadOrStore(u.URL, &transport.IDs{})
 	o.Base, o.Figures, o.IDs, o.Decoders = base, true, ids.(*transport.IDs), g.decoders()
-	o.Heal.Client = func(ctx context.Context) string {
-		if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-			return x.key
-		}
-		return ""
+	return slots.around(transport.New(o, captured, g.layers(u, to, s).Chain()).Handler(to))
+}
+
+// layers returns the stack for an upstream.
+func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers {
+	l := middleware.Layers{middleware.LayerValidate: argsvalidate.New(s.validator(u.ToolRules))}
+	if o, on := s.rescue(u.ToolRules); on {
+		l[middleware.LayerRescue] = rescue.New(o)
 	}
-	return slots.around(transport.New(o, stack...).Handler(to))
+	if o, on := s.retry(); on {
+		l[middleware.LayerRetry] = retry.New(o)
+	}
+	if o, on := s.heal(u.ToolRules); on {
+		l[middleware.LayerHistory], l[middleware.LayerHeal] = heal.Step, heal.New(o)
+	}
+	if g.options.TracerProvider != nil || g.options.MeterProvider != nil { // to package tracing, nil means the global providers
+		spans := tracing.Options{
+			TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),
+			MeterProvider:  cmp.Or[metric.MeterProvider](g.options.MeterProvider, meternoop.NewMeterProvider()),
+			Provider:       providerOf(u.name(), to),
+			Attributes:     []attribute.KeyValue{attribute.String("upstream", u.name())},
+		}
+		l[middleware.LayerStep], l[middleware.LayerAttempt] = tracing.New(spans), tracing.NewAttempt(spans)
+	}
+	return l
 }
 
 // providers are the hosts of providers that OpenTelemetry has a name for, and those
@@ -112,14 +109,12 @@ func providerOf(name string, to *url.URL) string {
 }
 
 // newObserving returns a pipeline for the mode Observe. Its handler changes
-// nothing, and its replayer has the settings of the mode Enforce.
+// nothing, and its replayer has the settings of the mode Enforce, without the layers that
+// would make a second model call.
 func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
 	enforced := s
 	enforced.Mode = Enforce
-	stack := []middleware.Middleware{argsvalidate.New(enforced.validator(u.ToolRules))}
-	if o, on := enforced.rescue(u.ToolRules); on {
-		stack = append(stack, rescue.New(o))
-	}
+	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerAttempt)
 	return &pipeline{
 		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(enforced.validator(u.ToolRules)),
 		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
@@ -128,7 +123,7 @@ func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.Ro
 			}
 			refuse(w, r, status, code, message)
 		})),
-		replayer: newReplayer(s, g.decoders(), stack...),
+		replayer: newReplayer(s, g.decoders(), replayed.Chain()),
 	}
 }
 

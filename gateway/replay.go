@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"runtime/debug"
 
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
@@ -36,12 +35,11 @@ var errSecondCall = errors.New("gateway: the replay of an exchange makes no seco
 // newReplayer returns the Transport through which observed exchanges are
 // replayed. It does with an answer what the mode Enforce does, up to the second
 // model call.
-func newReplayer(s Settings, decoders map[string]transport.Decoder, stack ...middleware.Middleware) *transport.Transport {
+func newReplayer(s Settings, decoders map[string]transport.Decoder, stack middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
-	o := s.transport(nil)
+	o := s.transport()
 	o.Hold, o.KeepAlive, o.Decoders = true, transport.Off, decoders
-	o.Heal.Rules = heal.Off() // what the provider refused is not sent again
-	return transport.New(o, append([]middleware.Middleware{captured}, stack...)...)
+	return transport.New(o, captured, stack)
 }
 
 // replay validates the copy c and fills its exchange. A panic becomes the

@@ -65,7 +65,7 @@ func (s Settings) validate() error {
 	if err := s.validator(nil).Validate(); err != nil {
 		return err
 	}
-	return s.transport(nil).Validate()
+	return s.transport().Validate()
 }
 
 // validator returns the options of argsvalidate. The tools replace settings for
@@ -145,8 +145,8 @@ func heals(names []string) (out []heal.Rule, err error) {
 	return out, nil
 }
 
-// transport returns the options of the Transport. The tools may be nil.
-func (s Settings) transport(tools []ToolRule) transport.Options {
+// transport returns the options of the Transport.
+func (s Settings) transport() transport.Options {
 	o := transport.Options{
 		Hold:           s.Hold == HoldAll,
 		KeepAlive:      time.Duration(s.KeepAlive),
@@ -159,16 +159,20 @@ func (s Settings) transport(tools []ToolRule) transport.Options {
 	if s.KeepAlive == Off {
 		o.KeepAlive = transport.Off
 	}
-	o.Heal.Rules, _ = heals(s.Heal)
-	o.Heal.Destructive = destructive(tools)
 	if s.Mode == Repair {
 		o.MaxModelCalls = 1
-		o.Heal.Rules = heal.Off() // it would make a second model call
 		if s.Retries != nil {
 			o.MaxModelCalls += *s.Retries
 		}
 	}
 	return o
+}
+
+// heal returns the options of package heal, and whether a refused request is changed at
+// all. Mode Repair makes no second model call.
+func (s Settings) heal(tools []ToolRule) (heal.Options, bool) {
+	chosen, _ := heals(s.Heal)
+	return heal.Options{Rules: chosen, Destructive: destructive(tools)}, s.Mode != Repair
 }
 
 // rescue returns the options of package rescue, and whether calls are read from

@@ -42,9 +42,6 @@ type Options struct {
 	// are marked Tool.Destructive. OrphanCalls and OrphanResults leave a history with a
 	// call of such a tool alone, since the model may repeat the call.
 	Destructive []string
-	// Client tells clients apart: a change of schemas that was found for one is not used
-	// for another one. nil means that all requests come from one client.
-	Client func(ctx context.Context) string
 }
 
 // Validate returns the first invalid field as an error, or nil. New panics with the same
@@ -111,10 +108,10 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	switch {
 	case second == nil:
 		h.keep(ctx, req, found)
-	case !errors.As(second, &too) && again == nil, too != nil && mayHeal(too): // no further call was allowed, or the change was not enough
-		if too != nil {
-			tally.Add(nil, second)
-		}
+	case errors.As(second, &too) && mayHeal(too): // the change was not enough
+		tally.Add(nil, second)
+		return tally.Finish(nil, err)
+	case errors.Is(second, middleware.ErrNotSent): // no further call was allowed
 		return tally.Finish(nil, err)
 	}
 	tally.Note(note)

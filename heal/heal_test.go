@@ -86,12 +86,12 @@ func TestConstraintIsNotLost(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		type clientKey struct{}
 		p := &provider{}
-		model := heal.New(heal.Options{Client: func(ctx context.Context) string { s, _ := ctx.Value(clientKey{}).(string); return s }})(p.call)
+		model := heal.New(heal.Options{})(p.call)
 		calls := func(client string, req *middleware.Request) int {
 			before := len(p.asked)
-			resp, err := model(context.WithValue(t.Context(), clientKey{}, client), req)
+			req.Client = client
+			resp, err := model(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, []heal.Rule{heal.SchemaSize}, heal.Rules(resp.Report))
 			require.Equal(t, int64(1), resp.Usage.OutputTokens)
@@ -118,17 +118,21 @@ func TestMemory(t *testing.T) {
 func TestStep(t *testing.T) {
 	t.Parallel()
 	p := &provider{}
-	model := heal.New(heal.Options{})(p.call)
-	for _, c := range []struct {
-		ctx   context.Context
-		calls int
-	}{{t.Context(), 4}, {heal.Step(t.Context()), 3}} {
-		p.asked = nil
-		for range 2 {
-			resp, err := model(c.ctx, withOrphan())
+	twice := func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			_, err := next(ctx, req)
 			require.NoError(t, err)
-			require.Equal(t, []heal.Rule{heal.OrphanCalls}, heal.Rules(resp.Report))
+			return next(ctx, req)
 		}
+	}
+	for _, c := range []struct {
+		step  middleware.Middleware
+		calls int
+	}{{nil, 4}, {heal.Step, 3}} {
+		p.asked = nil
+		resp, err := middleware.Chain(c.step, twice, heal.New(heal.Options{}))(p.call)(t.Context(), withOrphan())
+		require.NoError(t, err)
+		require.Equal(t, []heal.Rule{heal.OrphanCalls}, heal.Rules(resp.Report))
 		require.Len(t, p.asked, c.calls)
 		require.True(t, p.asked[len(p.asked)-1].Messages[2].IsError)
 	}

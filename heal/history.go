@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -22,7 +22,7 @@ func arguments(d *draft) {
 		if !slices.ContainsFunc(m.ToolCalls, isBroken) {
 			continue
 		}
-		echo, calls := reask.Echo(m, nil), slices.Clone(m.ToolCalls)
+		echo, calls := batch.Echo(m, nil), slices.Clone(m.ToolCalls)
 		for j, c := range calls {
 			if isBroken(c) {
 				calls[j].Arguments = echo.ToolCalls[j].Arguments
@@ -449,7 +449,7 @@ func duplicateIDs(d *draft) {
 				m.ToolCallID = id
 			}
 		case len(m.ToolCalls) > 0:
-			fixed := reask.FixIDs(out, m)
+			fixed := batch.FixIDs(out, m)
 			clear(ids)
 			clear(answered)
 			for i, c := range m.ToolCalls {

@@ -77,16 +77,14 @@ func (m *memory) forget() {
 }
 
 // keyOf returns the key of a request.
-func (h *healer) keyOf(ctx context.Context, req *middleware.Request) key {
+func (h *healer) keyOf(req *middleware.Request) key {
 	var sum maphash.Hash
 	sum.SetSeed(h.known.seed)
 	write := func(text string) {
 		_, _ = sum.WriteString(text)
 		_ = sum.WriteByte(0)
 	}
-	if h.options.Client != nil {
-		write(h.options.Client(ctx))
-	}
+	write(req.Client)
 	write(req.Model)
 	for _, t := range req.Tools {
 		write(t.Name)
@@ -101,7 +99,7 @@ func (h *healer) keyOf(ctx context.Context, req *middleware.Request) key {
 func (h *healer) asKnown(ctx context.Context, req *middleware.Request, tally *middleware.Tally) *middleware.Request {
 	var changes []change
 	if len(req.Tools) > 0 && !h.known.isEmpty() {
-		changes = h.known.of(h.keyOf(ctx, req))
+		changes = h.known.of(h.keyOf(req))
 	}
 	if s, ok := ctx.Value(stepKey{}).(*step); ok {
 		s.mu.Lock()
@@ -120,7 +118,7 @@ func (h *healer) asKnown(ctx context.Context, req *middleware.Request, tally *mi
 // keep remembers a change that made the provider accept req.
 func (h *healer) keep(ctx context.Context, req *middleware.Request, c change) {
 	if c.rule.OfSchemas() {
-		h.known.add(h.keyOf(ctx, req), c)
+		h.known.add(h.keyOf(req), c)
 		return
 	}
 	if s, ok := ctx.Value(stepKey{}).(*step); ok {
@@ -130,10 +128,16 @@ func (h *healer) keep(ctx context.Context, req *middleware.Request, c change) {
 	}
 }
 
-// Step returns a context for one step. Within it, a change of the history that the provider
+// Step is a middleware around a step: within it, a change of the history that the provider
 // wanted once is made at once in later model calls, such as re-asks, whose history is the
 // same.
-func Step(ctx context.Context) context.Context { return context.WithValue(ctx, stepKey{}, &step{}) }
+//
+// Position: outside of every middleware that calls next more than once.
+func Step(next middleware.ModelCall) middleware.ModelCall {
+	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		return next(context.WithValue(ctx, stepKey{}, &step{}), req)
+	}
+}
 
 type stepKey struct{}
 

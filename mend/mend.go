@@ -19,7 +19,9 @@
 package mend
 
 import (
-	"github.com/toolmend/toolmend/internal/repair"
+	"encoding/json"
+
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -29,6 +31,7 @@ type Input struct {
 	Arguments string
 	Issues    []middleware.Issue // what validation found in Arguments
 	Rules     []Rule             // nil means Default(); empty means none
+	Schema    *Schema            // Tool.Parameters, read before; nil means that Arguments reads them
 	Aliases   map[string]string  // for Rename: from names that models send to declared names
 	// Validate returns the issues of new arguments, none if they are valid. It
 	// applies the schema and all further checks of a call. Arguments calls it
@@ -49,12 +52,17 @@ type Input struct {
 // same input always has the same result. Arguments is safe for concurrent use if
 // in.Validate is.
 func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool) {
-	rules := in.Rules
-	if rules == nil {
-		rules = Default()
-	}
-	return repair.Arguments(repair.Input{Tool: in.Tool, Arguments: in.Arguments, Issues: in.Issues,
-		Rules: repair.SetOf(rules...), Aliases: in.Aliases, Validate: in.Validate})
+	return repaired(in)
+}
+
+// Schema is a JSON Schema that was read, for repairs of many calls of one tool. It is safe for
+// concurrent use.
+type Schema struct{ view *view.View }
+
+// ReadSchema reads a schema for Input. A schema that cannot be read declares nothing.
+func ReadSchema(parameters json.RawMessage) *Schema {
+	v, _ := view.Read(parameters)
+	return &Schema{v}
 }
 
 // Name returns the available tool that name is a variant of. It undoes these
@@ -71,6 +79,4 @@ func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool
 //
 // Work is linear in the length of the names. A name of more than 512 bytes is a
 // variant of no tool, and no other name is a variant of it.
-func Name(name string, available []string) (string, bool) {
-	return repair.NewNames(available).Meant(name)
-}
+func Name(name string, available []string) (string, bool) { return NewNames(available).Meant(name) }

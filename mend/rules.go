@@ -1,6 +1,6 @@
 package mend
 
-import "github.com/toolmend/toolmend/internal/repair"
+import "fmt"
 
 // Rule is a built-in repair.
 type Rule uint8
@@ -10,63 +10,65 @@ const (
 	// Coerce changes the type of a scalar if its text has exactly one meaning
 	// in the expected type: "5" for a number, "true" or "True" for a boolean, 5
 	// or true for a string.
-	Coerce Rule = Rule(repair.Coerce)
+	Coerce Rule = iota + 1
 	// Unwrap replaces a string by the array or object that is its JSON text,
 	// where the schema expects no string. It also takes the arguments out of an
 	// envelope such as {"arguments": {…}}, which may have the name of the tool
 	// too.
-	Unwrap Rule = Rule(repair.Unwrap)
+	Unwrap
 	// Wrap puts a single value into an array, where the schema expects an array
 	// of such values, and a bare value into an object, where the schema expects
 	// an object that has one property, or one required property.
-	Wrap Rule = Rule(repair.Wrap)
+	Wrap
 	// Rename replaces a key by a declared name that differs only in letter case
 	// and separators, or by the name that Input.Aliases has for it.
-	Rename Rule = Rule(repair.Rename)
+	Rename
 	// DropUnknown removes keys that the schema forbids, unless a key may be a
 	// misspelled declared one.
-	DropUnknown Rule = Rule(repair.DropUnknown)
+	DropUnknown
 	// Syntax repairs text that is not JSON: code fences, trailing commas,
 	// comments, single quotes, Python literals, bare keys, keys without their
 	// opening quote, raw control characters, an empty object before the
 	// arguments, a quote after the last number, and surplus closing brackets
 	// at the end.
-	Syntax Rule = Rule(repair.Syntax)
+	Syntax
 	// ToolName applies [Name] to the name of an undeclared tool. It does not
 	// change arguments.
-	ToolName Rule = Rule(repair.ToolName)
+	ToolName
 	// Enum replaces a string by the only enumerated value that differs from it
 	// just in letter case and separators.
-	Enum Rule = Rule(repair.Enum)
+	Enum
 	// Encode replaces an array or object by a string with its JSON text, where
 	// the schema expects a string.
-	Encode Rule = Rule(repair.Encode)
+	Encode
 	// RenameClose gives the only undeclared key the name of the only missing
 	// property, if the two names are similar.
-	RenameClose Rule = Rule(repair.RenameClose)
+	RenameClose
 	// Close adds the closing brackets that the text lacks at its very end. It
 	// is never applied to a destructive tool.
-	Close Rule = Rule(repair.Close)
+	Close
 	// Omit removes an optional property whose value is the string "None",
 	// "null", "nan" or "", if the schema rejects that string. If the schema
 	// accepts null there, the value becomes null instead.
-	Omit Rule = Rule(repair.Omit)
+	Omit
 	// Duplicates keeps the first of several members with the same key and the
 	// same value text.
-	Duplicates Rule = Rule(repair.Duplicates)
+	Duplicates
 	// Echo takes a value out of the schema that the model wrote around it, such
 	// as {"type": "float", "value": 40}, and the arguments out of
 	// {"properties": {…}}.
-	Echo Rule = Rule(repair.Echo)
+	Echo
 	// Split makes an array of strings from a string with commas.
-	Split Rule = Rule(repair.Split)
+	Split
 	// EnumWords replaces a string by the only enumerated value all of whose
 	// words are in the string.
-	EnumWords Rule = Rule(repair.EnumWords)
+	EnumWords
 	// FillDefaults adds a missing required property with the value that its
 	// schema declares: default, const, or the only value of an enum. It is never
 	// applied to a destructive tool.
-	FillDefaults Rule = Rule(repair.FillDefaults)
+	FillDefaults
+
+	end // one past the last
 )
 
 // Default returns the rules that are on by default. No recorded call shows one
@@ -84,17 +86,44 @@ func Off() []Rule { return []Rule{} }
 // four wrong, but fewer than 20 recorded faults show it right.
 func Extended() []Rule { return append(Default(), DropUnknown, RenameClose, Split, EnumWords) }
 
-// All returns every rule.
+// ruleNames are the names of the rules in options, reports and documents.
+var ruleNames = [...]string{
+	Coerce: "coerce", Unwrap: "unwrap", Wrap: "wrap", Rename: "rename", DropUnknown: "drop_unknown", Syntax: "syntax",
+	ToolName: "tool_name", Enum: "enum", Encode: "encode", RenameClose: "rename_close", Close: "close", Omit: "omit",
+	Duplicates: "duplicates", Echo: "echo", Split: "split", EnumWords: "enum_words", FillDefaults: "fill_defaults",
+}
+
+// String returns the name of the rule, such as "coerce".
+func (r Rule) String() string {
+	if !r.Known() {
+		return fmt.Sprintf("Rule(%d)", uint8(r))
+	}
+	return ruleNames[r]
+}
+
+// Known reports whether r is one of the rules.
+func (r Rule) Known() bool { return 0 < r && r < end }
+
+// All returns the rules in the order of their numbers.
 func All() []Rule {
 	var rules []Rule
-	for _, r := range repair.All() {
-		rules = append(rules, Rule(r))
+	for r := Rule(1); r < end; r++ {
+		rules = append(rules, r)
 	}
 	return rules
 }
 
-// String returns the name of the rule, such as "coerce".
-func (r Rule) String() string { return repair.Rule(r).String() }
+// by is the value of Change.By for a change that the rule made.
+func (r Rule) by() string { return "mend." + ruleNames[r] }
 
-// Known reports whether r is one of the rules.
-func (r Rule) Known() bool { return repair.Rule(r).Known() }
+// set is a set of rules: a bit for each.
+type set uint32
+
+// setOf returns the set of rules.
+func setOf(rules ...Rule) set {
+	var s set
+	for _, r := range rules {
+		s |= 1 << r
+	}
+	return s
+}

@@ -22,6 +22,10 @@ var ErrInvalidHistory = errors.New("middleware: provider refused a tool call in 
 // answer. Nothing was sent.
 var ErrUnencodable = errors.New("wire: change has no place in this format")
 
+// ErrNotSent means that a middleware did not make a model call, because a limit allows no more of
+// them. package heal returns the provider's refusal then.
+var ErrNotSent = errors.New("middleware: model call was not made")
+
 // ErrNoResponse is the error that Tally.Call returns if a model call returned
 // neither a response nor an error.
 var ErrNoResponse = errors.New("middleware: model call returned neither a response nor an error")

@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"context"
 	"fmt"
 	"slices"
 )
@@ -28,17 +27,19 @@ const (
 	DropInvalid
 )
 
-type markKey struct{}
+// MarkInvalid returns a copy of req for next. For it, layers whose OnExhausted is zero mark an
+// invalid message instead of raising. A middleware that re-asks or raises such messages, as
+// argsvalidate does, calls next with it. A request that a middleware makes itself is not marked.
+func MarkInvalid(req *Request) *Request {
+	marked := *req
+	marked.markInvalid = true
+	return &marked
+}
 
-// MarkInvalid returns a context for next. Under it, layers whose OnExhausted is
-// zero mark an invalid message instead of raising. A middleware that re-asks or
-// raises such messages, as argsvalidate does, calls next with this context.
-func MarkInvalid(ctx context.Context) context.Context { return context.WithValue(ctx, markKey{}, true) }
-
-// Raises reports whether a step under ctx returns an error in place of a message
+// Raises reports whether a step for req returns an error in place of a message
 // without a valid call.
-func (o OnExhausted) Raises(ctx context.Context) bool {
-	return o == Raise || o != Pass && ctx.Value(markKey{}) == nil
+func (o OnExhausted) Raises(req *Request) bool {
+	return o == Raise || o != Pass && !req.markInvalid
 }
 
 // Validate returns an error that begins with the name of the field if o is not one

@@ -26,6 +26,12 @@ type Request struct {
 	Header map[string][]string `json:"header,omitzero"` // an http.Header, sent by adapters that speak HTTP
 	Sink   Sink                `json:"-"`               // nil means that the response is not streamed
 	Native *Native             `json:"native,omitzero"` // the whole request body
+	// Client tells callers apart: a middleware that remembers something between steps keeps
+	// it apart for each Client. Package transport sets a keyed hash of the caller's
+	// credentials. Never put a credential here. "" is a caller of its own; it is never sent.
+	Client string `json:"-"`
+
+	markInvalid bool // see MarkInvalid
 }
 
 // ToolChoice says whether the model may, must or must not call tools. The zero

@@ -22,6 +22,9 @@ func (e *Error) Error() string { return ErrExhausted.Error() + ": " + e.Issue.Co
 // Unwrap returns ErrExhausted.
 func (e *Error) Unwrap() error { return ErrExhausted }
 
+// UnreadResponse returns Response: its text could not be used. Package agentloop looks for it.
+func (e *Error) UnreadResponse() *middleware.Response { return e.Response }
+
 // ErrorType returns a word for metric labels and clients: invalid_tool_call.
 func (e *Error) ErrorType() string { return "invalid_tool_call" }
 

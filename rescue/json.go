@@ -2,8 +2,8 @@ package rescue
 
 import (
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/mend"
 )
 
 // inJSON reads a call, or an array of calls, that is written as JSON: an object
@@ -130,7 +130,7 @@ func (t *tools) called(written string, arguments, v rawjson.Value) (call, issue)
 		return call{}, unknown(written)
 	}
 	c := call{name: name, body: v.Raw()}
-	switch inside, ok := repair.Text(arguments.Str()); {
+	switch inside, ok := mend.Text(arguments.Str()); {
 	case !arguments.Exists(), arguments.Kind() == rawjson.Null:
 		c.arguments = "{}"
 	case arguments.Kind() == rawjson.Object:

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -19,7 +19,7 @@ type tools struct {
 	model     string // the name of the model, in small letters
 	names     []string
 	byName    map[string]middleware.Tool
-	meant     *repair.Names
+	meant     *mend.Names
 	views     map[string]*view.View
 }
 
@@ -72,7 +72,7 @@ func (t *tools) find(name string) (string, bool) {
 		return "", false
 	}
 	if t.meant == nil {
-		t.meant = repair.NewNames(t.names)
+		t.meant = mend.NewNames(t.names)
 	}
 	return t.meant.Meant(name)
 }
@@ -121,7 +121,7 @@ func (t *tools) argument(name, pointer, raw string) string {
 	case !plain && kinds.Has(view.Null) && text == "None":
 		return "null"
 	}
-	if json, ok := repair.Text(text); ok && !plain && kinds != view.Any {
+	if json, ok := mend.Text(text); ok && !plain && kinds != view.Any {
 		text = json
 	}
 	doc, err := rawjson.Parse(text, anySize)
@@ -143,7 +143,7 @@ func (t *tools) typed(name, key, raw, kind string) (value string, ok bool) {
 		return rawjson.Quote(raw), true
 	}
 	text := strings.TrimSpace(raw)
-	if json, ok := repair.Text(text); ok {
+	if json, ok := mend.Text(text); ok {
 		text = json
 	}
 	_, err := rawjson.Parse(text, anySize)

@@ -11,8 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/toolmend/toolmend/internal/empties"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
@@ -69,6 +69,16 @@ type Options struct {
 	// Optional and WhenInvalid keep a string that an enum or const of its
 	// property contains.
 	Placeholders []string
+	// Limits of the arguments; a zero field means its default. See ErrNotObject.
+	Limits Limits
+}
+
+// Limits bound the arguments of one call.
+type Limits struct {
+	Bytes    int // 0 means 1 MiB
+	Depth    int // of nested objects and arrays; 0 means 64
+	Number   int // characters of one number; 0 means 1,000
+	Exponent int // of one number; 0 means 400
 }
 
 // Validate returns the first invalid field as an error, or nil. Use it for
@@ -102,7 +112,12 @@ var (
 
 // Stripper removes the empty values of one tool's arguments. It is immutable
 // and safe for concurrent use. Make it with New.
-type Stripper struct{ empties *empties.Stripper }
+type Stripper struct {
+	mode         Mode
+	limits       rawjson.Limits
+	placeholders placeholders
+	root         *place // nil: nothing is declared
+}
 
 // New reads schema, a JSON Schema of any draft, for use with any number of
 // arguments. A nil or empty schema, null and a boolean declare nothing. New
@@ -121,8 +136,12 @@ func New(schema json.RawMessage, o Options) (*Stripper, error) {
 			return nil, fmt.Errorf("%w: %s", ErrSchema, err.Error())
 		}
 	}
-	mode := cmp.Or(o.Mode, Optional)
-	return &Stripper{empties.New(read, empties.Mode(mode), o.Placeholders)}, nil
+	s := &Stripper{mode: cmp.Or(o.Mode, Optional), placeholders: slices.Clone(o.Placeholders),
+		limits: rawjson.Limits{Bytes: o.Limits.Bytes, Depth: o.Limits.Depth, Number: o.Limits.Number, Exponent: o.Limits.Exponent}}
+	if root := read.Root(); root != nil && root.Value.Kind() == rawjson.Object {
+		s.root = compile(root, s.placeholders)
+	}
+	return s, nil
 }
 
 // JSON returns args without their empty values, and the removed values in text
@@ -131,10 +150,10 @@ func New(schema json.RawMessage, o Options) (*Stripper, error) {
 // and nil. An object with duplicate keys is not changed, nor is anything in it.
 // The errors are ErrNotObject and ErrTooMany; JSON then returns args unchanged.
 func (s *Stripper) JSON(args string) (out string, removals []Removal, err error) {
-	if s.empties.Off() {
+	if s.mode == Off {
 		return args, nil, nil
 	}
-	unreadable := rawjson.Borrow(args, rawjson.Limits{}, func(doc *rawjson.Doc) { out, removals, err = s.strip(doc) })
+	unreadable := rawjson.Borrow(args, s.limits, func(doc *rawjson.Doc) { out, removals, err = s.strip(doc) })
 	if unreadable != nil {
 		return args, nil, fmt.Errorf("%w: %s", ErrNotObject, unreadable.Error())
 	}
@@ -146,18 +165,23 @@ func (s *Stripper) strip(doc *rawjson.Doc) (string, []Removal, error) {
 		start, _ := root.Span()
 		return doc.Text(), nil, fmt.Errorf("%w: %s at offset %d", ErrNotObject, root.Kind(), start)
 	}
-	text, removed, ok := s.empties.Strip(doc)
-	if !ok {
-		return text, nil, ErrTooMany
-	}
-	if len(removed) == 0 {
+	text := doc.Text()
+	if len(s.placeholders) == 0 && !doc.HoldsEmpty() {
 		return text, nil, nil
 	}
-	removals := make([]Removal, len(removed))
-	for i, r := range removed {
-		removals[i] = Removal(r)
+	w := newWalker(s, doc)
+	w.empty(doc.Root(), s.root)
+	if w.pointers > maxPointers {
+		return text, nil, ErrTooMany
 	}
-	return text, removals, nil
+	if len(w.removals) == 0 {
+		return text, nil, nil
+	}
+	stripped, err := rawjson.Apply(text, w.edits)
+	if err != nil {
+		return text, nil, ErrTooMany
+	}
+	return stripped, w.removals, nil
 }
 
 // JSON returns args without the empty values that mode selects, and the removed

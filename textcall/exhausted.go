@@ -46,6 +46,9 @@ func (e *Error) Unwrap() []error {
 	return []error{ErrExhausted}
 }
 
+// UnreadResponse returns Response: its text could not be used. Package agentloop looks for it.
+func (e *Error) UnreadResponse() *middleware.Response { return e.Response }
+
 // ErrorType returns a word for metric labels and clients: invalid_tool_call.
 func (e *Error) ErrorType() string { return "invalid_tool_call" }
 
@@ -66,7 +69,7 @@ func (s *step) over(text string, attempt int) (over, repeated bool) {
 // exhausted does what OnExhausted selects.
 func (s *step) exhausted(ctx context.Context, h *held, resp *middleware.Response, r reading, wrong string, attempt int, repeated bool) (*middleware.Response, error) {
 	s.tally.SetIssues(issue(r, wrong), nil, nil)
-	if s.onExhausted.Raises(ctx) {
+	if s.onExhausted.Raises(s.req) {
 		return s.tally.Finish(nil, &Error{Response: resp, Replies: []middleware.Message{s.reply(wrong)}, wrong: wrong, attempts: attempt, repeated: repeated})
 	}
 	again := ""

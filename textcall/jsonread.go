@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/repair"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -70,7 +70,7 @@ func findActions(text string, t toolset) actions {
 		}
 		block := text[pos : pos+end]
 		doc, err := rawjson.Parse(block, anySize)
-		if json, readable := repair.Text(block); err != nil && readable {
+		if json, readable := mend.Text(block); err != nil && readable {
 			doc, err = rawjson.Parse(json, anySize)
 		}
 		switch {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,60 +27,108 @@ type next = func(*http.Request) (*http.Response, error)
 // one has its own. It may get the response here, in place of the caller: then the error
 // is proxy.ErrSent, or why the response broke off.
 func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*http.Response, error) {
-	if !t.onPath(req) {
+	in, err := t.receive(req)
+	if err != nil {
+		return nil, err
+	}
+	if in.route >= unreadable {
+		note(client, in.codec)
+	}
+	switch in.route {
+	case otherPath:
 		return t.other(t.ids.addressed(req), next)
+	case bypass: // a Handler refuses it: a client must not be able to turn validation off
+		if isProxied(req) && !in.plain && !t.options.PassUnreadable {
+			return t.raised(req, in.codec, errBody), nil
+		}
+		return marked(req)(next(in.original))
+	case tooLarge:
+		return t.raised(req, in.codec, errInflating), nil
+	case unreadable:
+		return t.refused(in.req, in.codec), nil
+	default:
+		return t.step(in, next, client).run(in.asked)
 	}
+}
+
+// route is what becomes of a request.
+type route uint8
+
+// The routes.
+const (
+	otherPath  route = iota // not a model call
+	bypass                  // cannot be read, or is in no format: goes past the chain
+	tooLarge                // no room to decompress it
+	unreadable              // may offer tools, and cannot be read
+	modelCall
+)
+
+// received is a request that was read.
+type received struct {
+	route    route
+	req      *http.Request // without compression
+	original *http.Request // with the whole body, as it came
+	at       *url.URL      // whose path says the format
+	codec    wire.Codec
+	body     []byte
+	plain    bool // the body was read, and is in no format
+	asked    *middleware.Request
+}
+
+// receive reads a request up to the point at which its route is known.
+func (t *Transport) receive(req *http.Request) (*received, error) {
+	in := &received{req: req, original: req}
+	if in.at, in.codec = t.asked(req); in.codec == nil || req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody {
+		return in, nil
+	}
+	in.route = bypass
 	if !t.mayChange(req) {
-		return t.opaque(req, req, next)
+		return in, nil
 	}
-	body, rest, err := t.take(req)
+	sent, rest, err := t.take(req)
 	if err != nil {
 		return nil, err
 	}
 	if rest != nil {
-		return t.opaque(req, again(req, rest), next)
+		in.original = again(req, rest)
+		return in, nil
 	}
-	original := req
-	sent := body
+	in.body, in.original = sent, again(req, io.NopCloser(bytes.NewReader(sent)))
 	if decode := t.decoder(req); decode != nil {
-		if body, err = t.inflated(req, decode, sent); errors.Is(err, errInflating) {
-			return t.raised(req, t.codecOf(req), err), nil
-		} else if err != nil {
-			return t.opaque(req, again(req, io.NopCloser(bytes.NewReader(sent))), next)
+		if in.body, err = t.inflated(req, decode, sent); errors.Is(err, errInflating) {
+			in.route = tooLarge
 		}
-		req = uncompressed(req)
-	}
-	if isWide(body) {
-		return t.opaque(original, again(original, io.NopCloser(bytes.NewReader(sent))), next)
-	}
-	at, _ := t.asked(req)
-	for _, c := range t.options.Codecs {
-		if !c.Match(at.Path, body) {
-			continue
+		if err != nil {
+			return in, nil
 		}
-		if asked, err := c.DecodeRequest(body); err == nil {
-			note(client, c)
-			return t.step(req, next, client, body, c).run(asked)
-		}
-		if c.MayOfferTools(body) && !t.options.PassUnreadable {
-			note(client, c)
-			return t.refused(req, c), nil
-		}
+		in.req = uncompressed(req)
 	}
-	if c := t.disguised(req, body); c != nil && !t.options.PassUnreadable {
-		note(client, c)
-		return t.refused(req, c), nil
+	if !isWide(in.body) {
+		t.recognise(in)
 	}
-	return t.passed(original, again(original, io.NopCloser(bytes.NewReader(sent))), next)
+	return in, nil
 }
 
-// opaque responds to a request whose body cannot be read. A Handler refuses it:
-// a client must not be able to turn validation off.
-func (t *Transport) opaque(req, out *http.Request, next next) (*http.Response, error) {
-	if !isProxied(req) || t.options.PassUnreadable {
-		return t.passed(req, out, next)
+// recognise finds the format of a body.
+func (t *Transport) recognise(in *received) {
+	for _, c := range t.options.Codecs {
+		if !c.Match(in.at.Path, in.body) {
+			continue
+		}
+		if asked, err := c.DecodeRequest(in.body); err == nil {
+			in.route, in.codec, in.asked = modelCall, c, asked
+			return
+		}
+		if c.MayOfferTools(in.body) && !t.options.PassUnreadable {
+			in.route, in.codec = unreadable, c
+			return
+		}
 	}
-	return t.raised(req, t.codecOf(req), errBody), nil
+	if c := t.disguised(in); c != nil && !t.options.PassUnreadable {
+		in.route, in.codec = unreadable, c
+		return
+	}
+	in.plain = true
 }
 
 // isWide reports whether body is JSON in UTF-16 or UTF-32, which some servers
@@ -151,9 +200,9 @@ func uncompressed(req *http.Request) *http.Request {
 // servers: those that ignore a byte order mark or the case of keys, as
 // encoding/json does. No codec reads such a body, so its response would not be
 // validated.
-func (t *Transport) disguised(req *http.Request, body []byte) wire.Codec {
+func (t *Transport) disguised(in *received) wire.Codec {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &members) != nil {
+	if json.Unmarshal(bytes.TrimPrefix(in.body, []byte("\ufeff")), &members) != nil {
 		return nil
 	}
 	plain := make(map[string]json.RawMessage, len(members))
@@ -164,18 +213,12 @@ func (t *Transport) disguised(req *http.Request, body []byte) wire.Codec {
 	if err != nil {
 		return nil
 	}
-	at, _ := t.asked(req)
 	for _, c := range t.options.Codecs {
-		if c.Match(at.Path, respelled) && c.MayOfferTools(respelled) {
+		if c.Match(in.at.Path, respelled) && c.MayOfferTools(respelled) {
 			return c
 		}
 	}
 	return nil
-}
-
-// passed sends a request to next without the chain, and marks the response.
-func (t *Transport) passed(req, out *http.Request, next next) (*http.Response, error) {
-	return marked(req)(next(out))
 }
 
 // other sends a request that is in none of the formats. If it offers tools, the calls of
@@ -208,11 +251,6 @@ func marked(req *http.Request) func(*http.Response, error) (*http.Response, erro
 		}
 		return resp, err
 	}
-}
-
-// onPath reports whether req has a body and the path of one of the formats.
-func (t *Transport) onPath(req *http.Request) bool {
-	return req.Body != nil && req.Body != http.NoBody && t.codecOf(req) != nil
 }
 
 // codecOf returns the first codec that has requests like req, going by its
@@ -299,16 +337,15 @@ func again(req *http.Request, body io.ReadCloser) *http.Request {
 }
 
 // step prepares one request of the client.
-func (t *Transport) step(req *http.Request, next next, client *proxy.Client, body []byte, codec wire.Codec) *step {
-	call, watched := req.Context().Value(callKey{}).(*Call)
+func (t *Transport) step(in *received, next next, client *proxy.Client) *step {
+	call, watched := in.req.Context().Value(callKey{}).(*Call)
 	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
-		call.begin(req.Header.Get("X-Stainless-Retry-Count") == "0")
+		call.begin(in.req.Header.Get("X-Stainless-Retry-Count") == "0")
 	} else {
 		call = &Call{}
 	}
 	if !client.Direct() {
 		client = nil
 	}
-	at, _ := t.asked(req)
-	return &step{t: t, codec: codec, req: req, url: at, body: body, next: next, client: client, call: call, began: time.Now(), streams: codec.WantsStream(at.Path, body)}
+	return &step{t: t, codec: in.codec, req: in.req, url: in.at, body: in.body, next: next, client: client, call: call, began: time.Now(), streams: in.codec.WantsStream(in.at.Path, in.body)}
 }

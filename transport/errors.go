@@ -34,6 +34,10 @@ var errOutside = &ownError{"middleware_error", "transport: the model was called 
 // ownError is an error of this package. Any client may see its text.
 type ownError struct{ code, text string }
 
+func (e *ownError) Is(target error) bool {
+	return e == ErrModelCalls && target == middleware.ErrNotSent
+}
+
 func (e *ownError) Error() string         { return e.text }
 func (e *ownError) ErrorType() string     { return e.code }
 func (e *ownError) ClientMessage() string { return e.text }

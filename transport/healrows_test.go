@@ -395,7 +395,7 @@ func TestHealRows(t *testing.T) {
 			t.Parallel()
 			was, now := c.json(c.body), c.json(c.now)
 			r, s := c.provider(t)
-			tr := transport.New(transport.Options{Figures: true})
+			tr := transport.New(transport.Options{Figures: true}, heal.New(heal.Options{}))
 			resp, got := r.ask(t, tr, s.path, was)
 			require.Equal(t, http.StatusOK, resp.StatusCode, got)
 			require.Equal(t, r.good, got)
@@ -420,7 +420,7 @@ func TestHealRows(t *testing.T) {
 				}
 			}
 			r, _ = c.provider(t)
-			resp, got = r.ask(t, transport.New(transport.Options{Heal: heal.Options{Rules: others}}), s.path, was)
+			resp, got = r.ask(t, transport.New(transport.Options{}, heal.New(heal.Options{Rules: others})), s.path, was)
 			require.Equal(t, r.status, resp.StatusCode)
 			require.Equal(t, refusal(c.format, r.status, c.says), got)
 			require.Equal(t, []string{was}, r.sent)
@@ -433,7 +433,7 @@ func TestHealRows(t *testing.T) {
 				}
 				return true
 			}
-			resp, got = r.ask(t, transport.New(transport.Options{}), s.path, was)
+			resp, got = r.ask(t, transport.New(transport.Options{}, heal.New(heal.Options{})), s.path, was)
 			require.Equal(t, r.status, resp.StatusCode)
 			require.Equal(t, refusal(c.format, r.status, c.says), got)
 			require.Len(t, r.sent, 2)
@@ -442,13 +442,13 @@ func TestHealRows(t *testing.T) {
 			for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
 				r, _ = c.provider(t)
 				r.status = status
-				resp, _ = r.ask(t, transport.New(transport.Options{}), s.path, was)
+				resp, _ = r.ask(t, transport.New(transport.Options{}, heal.New(heal.Options{})), s.path, was)
 				require.Equal(t, status, resp.StatusCode)
 				require.Len(t, r.sent, 1)
 			}
 			r, _ = c.provider(t)
 			r.says = `Your prompt was flagged: "` + c.says + `"`
-			resp, _ = r.ask(t, transport.New(transport.Options{}), s.path, was)
+			resp, _ = r.ask(t, transport.New(transport.Options{}, heal.New(heal.Options{})), s.path, was)
 			require.Equal(t, r.status, resp.StatusCode)
 			require.Len(t, r.sent, 1)
 		})

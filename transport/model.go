@@ -3,6 +3,9 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -155,17 +158,21 @@ func (s *step) encode(req *middleware.Request) ([]byte, error) {
 	return s.codec.RenamePrevious(body, s.t.ids.of), nil
 }
 
-// credentials tells the clients of one provider apart, for package heal.
-func credentials(ctx context.Context) string {
-	s, ok := ctx.Value(stepKey{}).(*step)
-	if !ok {
-		return ""
+// clientOf returns a keyed hash of what tells the clients of one provider apart: the
+// provider's host and the client's credentials. The key is the Transport's own, so the hash
+// says nothing outside of it.
+func (t *Transport) clientOf(req *http.Request) string {
+	mac := hmac.New(sha256.New, t.secret[:])
+	write := func(part string) {
+		_, _ = io.WriteString(mac, part)
+		_, _ = mac.Write([]byte{0})
 	}
-	all := []string{s.req.URL.Host, s.req.URL.Query().Get("key")}
+	write(req.URL.Host)
+	write(req.URL.Query().Get("key"))
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Toolmend-Key"} {
-		all = append(all, s.req.Header.Get(name))
+		write(req.Header.Get(name))
 	}
-	return strings.Join(all, "\x00")
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // outgoing returns a clone of the client's request with another body.

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 	"github.com/toolmend/toolmend/wire"
@@ -135,7 +134,7 @@ func TestRecordedExchanges(t *testing.T) {
 					require.Equal(t, 1, calls, x.ID)
 				}
 				calls = 0
-				resp, got, err = send(transport.New(transport.Options{Heal: heal.Options{Rules: heal.Off()}}, refuseOnce()))
+				resp, got, err = send(transport.New(transport.Options{}, refuseOnce()))
 				if calls != 2 {
 					continue
 				}

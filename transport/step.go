@@ -73,8 +73,8 @@ type stepKey struct{}
 // the chain runs. For any other client that asks for a stream, the chain runs in a
 // goroutine, which outlives run if bytes are streamed before the chain has returned.
 func (s *step) run(asked *middleware.Request) (*http.Response, error) {
-	s.tools = len(asked.Tools) > 0
-	s.ctx, s.cancel = context.WithCancel(heal.Step(context.WithValue(s.req.Context(), stepKey{}, s)))
+	s.tools, asked.Client = len(asked.Tools) > 0, s.t.clientOf(s.req)
+	s.ctx, s.cancel = context.WithCancel(context.WithValue(s.req.Context(), stepKey{}, s))
 	if !s.streams {
 		var kept *attempt
 		ended := false

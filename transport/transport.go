@@ -124,13 +124,13 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"time"
 
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -159,12 +159,6 @@ type Options struct {
 	// unreadable. 0 means 64 MiB; a larger value or a negative one is an
 	// error.
 	MaxBody int64
-	// Heal selects what happens to a request that the provider refuses because of its
-	// history or of its tools' schemas: see package heal. The zero value sends it once more with
-	// the smallest change, which counts as one more of MaxModelCalls; Rules:
-	// heal.Off() turns that off. Clients are also told apart by their credentials and by the
-	// host of the provider.
-	Heal heal.Options
 	// Figures adds headers to the responses that the chain returned:
 	// X-Toolmend-Attempts, the model calls that were made; X-Toolmend-Repaired,
 	// the repaired calls of the response; X-Toolmend-Rescued, the calls that
@@ -212,7 +206,7 @@ func (o Options) Validate() error {
 	case o.MaxBody < 0 || o.MaxBody > maxBody:
 		return fmt.Errorf("transport: Options.MaxBody: must be 0 to %d, got %d", maxBody, o.MaxBody)
 	}
-	return o.Heal.Validate()
+	return nil
 }
 
 func (o Options) withDefaults() Options {
@@ -231,13 +225,6 @@ func (o Options) withDefaults() Options {
 	if o.MaxModelCalls == 0 {
 		o.MaxModelCalls = 10
 	}
-	own := o.Heal.Client
-	o.Heal.Client = func(ctx context.Context) string {
-		if own == nil {
-			return credentials(ctx)
-		}
-		return credentials(ctx) + "\x00" + own(ctx)
-	}
 	if o.MaxBody == 0 {
 		o.MaxBody = maxBody
 	}
@@ -250,6 +237,7 @@ type Transport struct {
 	options Options
 	call    middleware.ModelCall // the chain, applied once
 	ids     *IDs
+	secret  [32]byte // the key of clientOf
 }
 
 // New returns a Transport that uses Chain(mws...). It panics with the error of
@@ -266,8 +254,9 @@ func New(o Options, mws ...middleware.Middleware) *Transport {
 		panic(err)
 	}
 	o = o.withDefaults()
-	call := heal.New(o.Heal)(model) // inside the chain, so that no middleware repeats the additional call
-	return &Transport{options: o, ids: o.IDs, call: middleware.Chain(mws...)(call)}
+	t := &Transport{options: o, ids: o.IDs, call: middleware.Chain(mws...)(model)}
+	_, _ = rand.Read(t.secret[:]) // it never fails
+	return t
 }
 
 // Hook sends one request through the chain. It calls next for each model call,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
@@ -229,7 +228,7 @@ func takesArguments(c wire.Codec, req *middleware.Request, resp *middleware.Resp
 
 // takesTurn asks again: the turn is in the request, and history as it was.
 func takesTurn(c wire.Codec, req *middleware.Request, resp *middleware.Response) error {
-	m := reask.FixIDs(req.Messages, resp.Message)
+	m := batch.FixIDs(req.Messages, resp.Message)
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, call := range m.ToolCalls {
 		if call.Kind == middleware.KindBuiltin {
@@ -240,7 +239,7 @@ func takesTurn(c wire.Codec, req *middleware.Request, resp *middleware.Response)
 	if len(verdicts) == 0 {
 		return nil
 	}
-	turn := reask.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
+	turn := batch.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
 	body, err := c.EncodeRequest(req.With(turn...))
 	if errors.Is(err, wire.ErrUnencodable) {
 		return nil

@@ -11,9 +11,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/retry"
+	"github.com/toolmend/toolmend"
 )
 
 func main() {
@@ -29,10 +27,7 @@ func run(ctx context.Context, out io.Writer, colour bool) error {
 	p.line("")
 	for i, s := range scenarios {
 		// The whole use of Toolmend: wrap the model call that you have.
-		call := middleware.Chain(
-			argsvalidate.New(argsvalidate.Options{}),
-			retry.New(retry.Options{}),
-		)(s.model())
+		call := toolmend.Stack(toolmend.Options{})(s.model())
 
 		resp, err := call(ctx, s.request())
 		if err != nil {

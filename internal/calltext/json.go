@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/repair"
+	"github.com/toolmend/toolmend/mend"
 )
 
 // State is what the text at a place is, for a reader that looks for one thing.
@@ -75,7 +75,7 @@ func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, 
 		if n >= 0 {
 			end = at + n
 		}
-		if json, ok := repair.Text(text[i:end]); ok {
+		if json, ok := mend.Text(text[i:end]); ok {
 			if doc, err := rawjson.Parse(json, AnySize); err == nil {
 				return doc.Root(), end, Whole
 			}

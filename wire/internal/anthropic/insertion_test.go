@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/anthropic"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
@@ -31,7 +30,7 @@ func TestRecordedReaskIsOneInsertion(t *testing.T) {
 		for i, c := range resp.Message.ToolCalls {
 			verdicts[i] = middleware.Verdict{Call: c, Issues: []middleware.Issue{{Code: "required"}}}
 		}
-		turn := reask.Turn(resp.Message, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "no" })
+		turn := batch.Turn(resp.Message, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "no" })
 		body, err := f.EncodeRequest(req.With(turn...))
 		require.NoError(t, err, x.ID)
 		requireInsertion(t, x.Request, string(body))

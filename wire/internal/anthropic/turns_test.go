@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -42,7 +41,7 @@ func reaskOfFirstCall(m middleware.Message) []middleware.Message {
 		}
 		verdicts = append(verdicts, v)
 	}
-	return reask.Turn(m, nil, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
+	return batch.Turn(m, nil, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
 }
 
 func TestReask(t *testing.T) {
@@ -70,7 +69,7 @@ func TestReaskOfRubbish(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			turn := reaskOfFirstCall(reask.FixIDs(nil, decodeResponse(t, body).Message))
+			turn := reaskOfFirstCall(batch.FixIDs(nil, decodeResponse(t, body).Message))
 			want := replaceOnce(t, asked, `"Go."}`, `"Go."},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"a","input":{},"caller":{"type":"direct"}},`+
 				`{"type":"tool_use","id":"toolmend_2","name":"no_such","input":{},"caller":{"type":"direct"}}]},`+
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"wrong","is_error":true},{"type":"tool_result","tool_use_id":"toolmend_2","content":"ok"}]}`)

@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 // turn is what a re-ask appends after resp, with every function call refused.
 func turn(req *middleware.Request, resp *middleware.Response) ([]middleware.Message, middleware.Message) {
-	m := reask.FixIDs(req.Messages, resp.Message)
+	m := batch.FixIDs(req.Messages, resp.Message)
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, c := range m.ToolCalls {
 		verdicts[i] = middleware.Verdict{Call: c}
@@ -19,7 +18,7 @@ func turn(req *middleware.Request, resp *middleware.Response) ([]middleware.Mess
 			verdicts[i].Issues = []middleware.Issue{{Code: "required", Message: "a field is missing"}}
 		}
 	}
-	return reask.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "Error: \"city\" is missing.\nTry again." }), m
+	return batch.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "Error: \"city\" is missing.\nTry again." }), m
 }
 
 func reasked(f codec.Format, x Exchange) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/casefile"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/gemini"
@@ -281,7 +280,7 @@ func reaskOf(req *middleware.Request, m middleware.Message) []middleware.Message
 	for i, c := range m.ToolCalls {
 		verdicts[i] = middleware.Verdict{Call: c, Issues: []middleware.Issue{{Code: "required"}}}
 	}
-	return reask.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
+	return batch.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
 }
 
 // A re-ask is one insertion: the turn as it came, then one content for all

@@ -1,4 +1,4 @@
-package reask
+package batch
 
 import (
 	"github.com/toolmend/toolmend/internal/text"

@@ -1,4 +1,4 @@
-package reask
+package batch
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package reask_test
+package batch_test
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -40,10 +39,10 @@ func TestWorkIsLinear(t *testing.T) {
 	const n = 10_000
 	kept, other := message(n, "a"), message(n, "b")
 	for name, work := range map[string]func(){
-		"FixIDs":                   func() { reask.FixIDs([]middleware.Message{other}, kept) },
-		"Splice by id":             func() { reask.Splice(kept, kept, broken(kept)) },
-		"Splice by name":           func() { reask.Splice(kept, other, broken(kept)) },
-		"Splice of repeated calls": func() { reask.Splice(kept, other, held(kept)) },
+		"FixIDs":                   func() { batch.FixIDs([]middleware.Message{other}, kept) },
+		"Splice by id":             func() { batch.Splice(kept, kept, broken(kept)) },
+		"Splice by name":           func() { batch.Splice(kept, other, broken(kept)) },
+		"Splice of repeated calls": func() { batch.Splice(kept, other, held(kept)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			sets := func() {
@@ -78,7 +77,7 @@ func TestTurnEndsAtTheLimit(t *testing.T) {
 	verdicts := []middleware.Verdict{{Call: m.ToolCalls[0]}, {Call: m.ToolCalls[1], Issues: []middleware.Issue{{Code: "too_many_calls"}}},
 		{Call: m.ToolCalls[2], Issues: []middleware.Issue{{Code: "undecided"}}}}
 	for _, policy := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
-		turn := reask.Turn(m, nil, verdicts, policy, func(v middleware.Verdict) string { return "said of " + v.Issues[0].Code })
+		turn := batch.Turn(m, nil, verdicts, policy, func(v middleware.Verdict) string { return "said of " + v.Issues[0].Code })
 		require.Len(t, turn, 2)
 		require.Len(t, turn[0].ToolCalls, 1)
 		require.Equal(t, "a", turn[1].ToolCallID)
@@ -92,7 +91,7 @@ func TestEchoIsBounded(t *testing.T) {
 	large := `{"a":1,"b":"` + strings.Repeat("x", 600<<10) + `"}`
 	m := middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "t", Arguments: large}, middleware.ToolCall{ID: "2", Name: "t", Arguments: large},
 		middleware.ToolCall{ID: "3", Name: "t", Arguments: `{"c":2}`})
-	echo := reask.Echo(m, nil)
+	echo := batch.Echo(m, nil)
 	require.Equal(t, large, echo.ToolCalls[0].Arguments)
 	require.Equal(t, `{"a":1}`, echo.ToolCalls[1].Arguments)
 	require.Equal(t, `{"c":2}`, echo.ToolCalls[2].Arguments)

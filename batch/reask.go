@@ -1,11 +1,10 @@
 // Package reask writes the messages of a re-ask: the echo of an invalid turn,
 // the replies to its calls, and the message that corrections are written into.
-package reask
+package batch
 
 import (
 	"slices"
 
-	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -26,9 +25,9 @@ const (
 // A verdict with the issue too_many_calls belongs to the first call past a
 // limit. That call and those after it get no reply. The text that render
 // returns for it is appended to the last reply, and no call is held.
-func Replies(verdicts []middleware.Verdict, p batch.Policy, render func(middleware.Verdict) string) []middleware.Message {
+func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Verdict) string) []middleware.Message {
 	notice := reissueNotice
-	if p == batch.KeepValid {
+	if p == KeepValid {
 		notice = keepNotice
 	}
 	within := within(verdicts)
@@ -135,7 +134,7 @@ func plainName(name string) string {
 // then the replies to its calls. verdicts are those on m's calls, in order.
 // The replies have the ids and names of the echo, not of the verdicts.
 // Calls of m without a reply are left out of the echo.
-func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.Verdict, p batch.Policy,
+func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.Verdict, p Policy,
 	render func(middleware.Verdict) string) []middleware.Message {
 	replies := Replies(verdicts, p, render)
 	m.ToolCalls = m.ToolCalls[:min(len(m.ToolCalls), len(replies))]

@@ -1,4 +1,4 @@
-package empties
+package strip
 
 import (
 	"strconv"

@@ -1,34 +1,11 @@
-// Package repair makes invalid arguments valid without a model call. It is the
-// implementation of package mend. Packages argsvalidate and answer use it
-// directly, because they have parsed the arguments and the schema before.
-//
-// A rule looks at the places of the issues and at the schema there, and
-// proposes changes. The search validates the results. It keeps a result only if
-// the whole call is then valid, and only if no other result with as many
-// changes is.
-package repair
+package mend
 
 import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
-
-// Input is an invalid call, and what may be tried on it.
-type Input struct {
-	Tool      middleware.Tool
-	Arguments string
-	Doc       *rawjson.Doc       // Arguments, parsed; nil: they are parsed when they are needed
-	Issues    []middleware.Issue // what validation found in Arguments
-	Rules     Set
-	Aliases   map[string]string // for Rename: from names that models send to declared names
-	Schema    *view.View        // Tool.Parameters, read; nil: Arguments reads them
-	// Validate returns the issues of new arguments, none if they are valid. It
-	// is called at most 64 times, and must not be nil.
-	Validate func(arguments string) []middleware.Issue
-}
 
 // Issue codes that a rule answers; see package argsvalidate.
 const (
@@ -39,9 +16,7 @@ const (
 	codeDuplicate = "duplicate_key"
 )
 
-// Arguments returns valid arguments in place of in.Arguments, and the changes
-// in order. mend.Arguments documents the result.
-func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool) {
+func repaired(in Input) (arguments string, changes []middleware.Change, ok bool) {
 	if hasCode(in.Issues, codeTruncated) || !slices.ContainsFunc(in.Issues, repairable) {
 		return "", nil, false
 	}

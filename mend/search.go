@@ -1,4 +1,4 @@
-package repair
+package mend
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 // reads of the arguments is kept until the next text, what it reads of the schema for
 // good: a round asks about the same object for each of its faults.
 type mender struct {
-	rules  Set
+	rules  set
 	in     Input
 	schema *view.View // the tool's; nil: none
 	budget int        // candidates that may still be validated
@@ -43,38 +43,34 @@ type mender struct {
 // issues lead.
 func newMender(in Input) *mender {
 	m := &mender{
-		in: in, schema: in.Schema, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
+		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
 		spellings: map[*view.Node]map[string][]string{},
 	}
 	m.rules = rulesFor(in)
-	if m.schema == nil {
-		m.schema = ReadSchema(in.Tool.Parameters)
+	if in.Schema == nil {
+		in.Schema = ReadSchema(in.Tool.Parameters)
 	}
+	m.schema = in.Schema.view
 	return m
 }
 
 // rulesFor returns the rules of a call. The arguments of a destructive tool must
 // not come from a text that may have been cut off, or from a schema: deleting a
 // thing that was not named is worse than asking the model again.
-func rulesFor(in Input) Set {
-	if in.Tool.Destructive {
-		return in.Rules &^ SetOf(Close, FillDefaults)
+func rulesFor(in Input) set {
+	rules := in.Rules
+	if rules == nil {
+		rules = Default()
 	}
-	return in.Rules
+	on := setOf(rules...)
+	if in.Tool.Destructive {
+		on &^= setOf(Close, FillDefaults)
+	}
+	return on
 }
 
 // on reports whether one of the rules may be applied to the call.
-func (m *mender) on(rules ...Rule) bool { return m.rules&SetOf(rules...) != 0 }
-
-// ReadSchema reads a JSON Schema for Input. It returns nil if the schema cannot
-// be read.
-func ReadSchema(parameters []byte) *view.View {
-	s, err := view.Read(parameters)
-	if err != nil {
-		return nil
-	}
-	return s
-}
+func (m *mender) on(rules ...Rule) bool { return m.rules&setOf(rules...) != 0 }
 
 // fix is one change that a rule proposes: to one value, to one key.
 type fix struct {
@@ -160,12 +156,9 @@ func (m *mender) search(start candidate) (candidate, bool) {
 // children returns what one round makes of c: the only fix of each place, and
 // one after the other those of the first place that has several.
 func (m *mender) children(c candidate) []candidate {
-	doc := m.in.Doc
-	if doc == nil || doc.Text() != c.text {
-		var err error
-		if doc, err = rawjson.Parse(c.text, unlimited); err != nil {
-			return nil
-		}
+	doc, err := rawjson.Parse(c.text, unlimited)
+	if err != nil {
+		return nil
 	}
 	places := placesOf(c.issues)
 	if len(places) > maxPlaces || len(places)*len(c.text) > maxLooking {

@@ -1,4 +1,4 @@
-package reask_test
+package batch_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/toolmend/toolmend/internal/reask"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -19,7 +19,7 @@ func TestFixIDsNumbersByPlace(t *testing.T) {
 		middleware.Assistant("", call("c", "t", "")),
 	}
 	m := middleware.Assistant("", call("", "t", ""), call("x", "t", ""), call("x", "t", ""), call("a", "t", ""))
-	fixed := reask.FixIDs(history, m)
+	fixed := batch.FixIDs(history, m)
 	var ids []string
 	for _, c := range fixed.ToolCalls {
 		ids = append(ids, c.ID)
@@ -27,14 +27,14 @@ func TestFixIDsNumbersByPlace(t *testing.T) {
 	require.Equal(t, []string{"toolmend_4", "x", "toolmend_6", "toolmend_7"}, ids)
 	require.Empty(t, m.ToolCalls[0].ID, "the message itself is not changed")
 
-	fixed = reask.FixIDs(nil, middleware.Assistant("", call("", "t", ""), call("toolmend_1", "t", "")))
+	fixed = batch.FixIDs(nil, middleware.Assistant("", call("", "t", ""), call("toolmend_1", "t", "")))
 	require.Equal(t, "toolmend_1_2", fixed.ToolCalls[0].ID, "an id that a later call has is not taken from it")
 	require.Equal(t, "toolmend_1", fixed.ToolCalls[1].ID)
 }
 
 func TestFixIDsLeavesGoodMessagesAlone(t *testing.T) { // not parallel: it counts allocations
 	m := middleware.Assistant("", call("a", "t", ""), call("b", "t", ""))
-	require.Zero(t, testing.AllocsPerRun(10, func() { m = reask.FixIDs(nil, m) }))
+	require.Zero(t, testing.AllocsPerRun(10, func() { m = batch.FixIDs(nil, m) }))
 }
 
 // The laws of FixIDs, over ids that are often blank, doubled, reused, or look
@@ -57,11 +57,11 @@ func TestFixIDsLaws(t *testing.T) {
 		history := rapid.SliceOfN(message, 0, 3).Draw(t, "history")
 		m := message.Draw(t, "message")
 		before := m.Clone()
-		fixed := reask.FixIDs(history, m)
+		fixed := batch.FixIDs(history, m)
 
 		require.Equal(t, before, m)
-		require.Equal(t, fixed, reask.FixIDs(history, m), "the same way every time")
-		require.Equal(t, fixed, reask.FixIDs(history, fixed), "idempotent")
+		require.Equal(t, fixed, batch.FixIDs(history, m), "the same way every time")
+		require.Equal(t, fixed, batch.FixIDs(history, fixed), "idempotent")
 
 		earlier, seen := map[string]bool{}, map[string]bool{}
 		for _, h := range history {

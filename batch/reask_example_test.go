@@ -1,10 +1,9 @@
-package reask_test
+package batch_test
 
 import (
 	"fmt"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -20,7 +19,7 @@ var (
 
 func ExampleReplies() {
 	render := func(v middleware.Verdict) string { return v.Issues[0].Path() + ": " + v.Issues[0].Message }
-	for _, m := range reask.Replies(turn, batch.KeepValid, render) {
+	for _, m := range batch.Replies(turn, batch.KeepValid, render) {
 		fmt.Println(m.ToolCallID, m.IsError, m.Text())
 	}
 	// Output:
@@ -31,7 +30,7 @@ func ExampleReplies() {
 func ExampleTurn() {
 	m := middleware.Assistant("", search, middleware.ToolCall{ID: "2", Name: "book it!", Arguments: `{"seat": `})
 	render := func(middleware.Verdict) string { return "what was wrong" }
-	for _, m := range reask.Turn(m, []middleware.Tool{{Name: "search"}}, turn, batch.ReissueAll, render) {
+	for _, m := range batch.Turn(m, []middleware.Tool{{Name: "search"}}, turn, batch.ReissueAll, render) {
 		fmt.Printf("%s %q\n", m.Role, m.ToolName)
 		for _, c := range m.ToolCalls {
 			fmt.Println("  calls", c.Name, c.Arguments)
@@ -47,14 +46,14 @@ func ExampleTurn() {
 
 func ExampleEcho() {
 	m := middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "ls<|end|>", Arguments: "oops"})
-	c := reask.Echo(m, nil).ToolCalls[0]
+	c := batch.Echo(m, nil).ToolCalls[0]
 	fmt.Println(c.Name, c.Arguments)
 	// Output: ls__end__ {}
 }
 
 func ExampleFixIDs() {
 	history := []middleware.Message{middleware.Assistant("", search)}
-	m := reask.FixIDs(history, middleware.Assistant("", middleware.ToolCall{Name: "a"}, middleware.ToolCall{ID: "1"}, middleware.ToolCall{ID: "9"}))
+	m := batch.FixIDs(history, middleware.Assistant("", middleware.ToolCall{Name: "a"}, middleware.ToolCall{ID: "1"}, middleware.ToolCall{ID: "9"}))
 	for _, c := range m.ToolCalls {
 		fmt.Println(c.ID)
 	}
@@ -67,7 +66,7 @@ func ExampleFixIDs() {
 func ExampleSplice() {
 	kept := middleware.Assistant("", search, book)
 	fixed := middleware.Assistant("", middleware.ToolCall{ID: "7", Name: "book", Arguments: `{"seat": "12A", "flight": "SK4"}`})
-	spliced, at, ok := reask.Splice(kept, fixed, turn)
+	spliced, at, ok := batch.Splice(kept, fixed, turn)
 	fmt.Println(ok, at)
 	for _, c := range spliced.ToolCalls {
 		fmt.Println(c.ID, c.Name, c.Arguments)
@@ -80,7 +79,7 @@ func ExampleSplice() {
 
 func ExampleLost() {
 	next := middleware.Assistant("", middleware.ToolCall{Name: "book", Arguments: `{"seat": "12A", "flight": "SK4"}`})
-	for _, c := range reask.Lost(turn, next) {
+	for _, c := range batch.Lost(turn, next) {
 		fmt.Println(c.Name)
 	}
 	// Output: search

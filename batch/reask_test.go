@@ -1,4 +1,4 @@
-package reask_test
+package batch_test
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -34,7 +33,7 @@ func TestOneReplyForEachCallInCallOrder(t *testing.T) {
 		batch.ReissueAll: {"not executed", "another tool call in the same batch failed argument validation", "Re-issue all tool calls"},
 		batch.KeepValid:  {"not executed yet", "held", "Send only the failed calls again"},
 	} {
-		replies := reask.Replies(verdicts, policy, wrong)
+		replies := batch.Replies(verdicts, policy, wrong)
 		require.Len(t, replies, 4)
 		for i, m := range replies {
 			v := verdicts[i]
@@ -51,7 +50,7 @@ func TestOneReplyForEachCallInCallOrder(t *testing.T) {
 			}
 		}
 	}
-	require.Empty(t, reask.Replies(nil, batch.ReissueAll, wrong))
+	require.Empty(t, batch.Replies(nil, batch.ReissueAll, wrong))
 }
 
 func TestEcho(t *testing.T) {
@@ -84,7 +83,7 @@ func TestEcho(t *testing.T) {
 			m := middleware.Assistant("text", c.sent)
 			m.Native = native
 			before := m.Clone()
-			echo := reask.Echo(m, tools)
+			echo := batch.Echo(m, tools)
 			require.Equal(t, []middleware.ToolCall{c.want}, echo.ToolCalls)
 			require.Equal(t, "text", echo.Text())
 			require.Same(t, native, echo.Native)
@@ -99,7 +98,7 @@ func TestTurn(t *testing.T) {
 	t.Parallel()
 	m := middleware.Assistant("so", call("x1", "lost tool", "rubbish"), call("x2", "b", `{"a": 1}`))
 	verdicts := []middleware.Verdict{invalid(call("toolmend_1", "lost tool", "rubbish")), valid(call("toolmend_2", "b", `{"a": 1}`))}
-	turn := reask.Turn(m, nil, verdicts, batch.ReissueAll, wrong)
+	turn := batch.Turn(m, nil, verdicts, batch.ReissueAll, wrong)
 	require.Len(t, turn, 3)
 	require.Equal(t, []middleware.ToolCall{call("x1", "lost_tool", "{}"), call("x2", "b", `{"a": 1}`)}, turn[0].ToolCalls)
 	for i, c := range turn[0].ToolCalls {
@@ -127,7 +126,7 @@ func TestLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, x.want, reask.Lost(x.verdicts, middleware.Assistant("", x.next...)))
+			require.Equal(t, x.want, batch.Lost(x.verdicts, middleware.Assistant("", x.next...)))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package reask_test
+package batch_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/reask"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -21,12 +21,12 @@ func TestRecent(t *testing.T) {
 	turns := [][]middleware.Message{turn("1", 100), turn("2", 50), turn("3", 60)}
 	for limit, want := range map[int]string{0: "3", 59: "3", 109: "3", 110: "23", 209: "23", 210: "123", 1000: "123"} {
 		got := ""
-		for _, turn := range reask.Recent(turns, limit) {
+		for _, turn := range batch.Recent(turns, limit) {
 			got += turn[0].ToolCalls[0].Name
 		}
 		require.Equal(t, want, got, "limit %d", limit)
 	}
-	require.Empty(t, reask.Recent(nil, 10))
+	require.Empty(t, batch.Recent(nil, 10))
 }
 
 // TestEchoOfLongText: what is sent back of a message's text is bounded.
@@ -35,7 +35,7 @@ func TestEchoOfLongText(t *testing.T) {
 	long := strings.Repeat("ü", 1<<20)
 	m := middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{
 		{Kind: middleware.PartReasoning, Text: long}, {Text: "short"}, {Text: long}, {Text: long}}}
-	echo := reask.Echo(m, nil)
+	echo := batch.Echo(m, nil)
 	require.Equal(t, m.Parts[:2], echo.Parts[:2], "reasoning is signed")
 	require.LessOrEqual(t, len(echo.Text()), 64<<10+2*len("…"))
 	require.Greater(t, len(echo.Text()), 60<<10)

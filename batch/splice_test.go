@@ -1,11 +1,11 @@
-package reask_test
+package batch_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/reask"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -66,7 +66,7 @@ func TestSplice(t *testing.T) {
 				kept.ToolCalls[i].Native = kept.Native
 			}
 			before, fixedBefore := kept.Clone(), fixed.Clone()
-			spliced, at, ok := reask.Splice(kept, fixed, c.v)
+			spliced, at, ok := batch.Splice(kept, fixed, c.v)
 			require.Equal(t, before, kept)
 			require.Equal(t, fixedBefore, fixed)
 			require.Equal(t, c.want != nil, ok)
