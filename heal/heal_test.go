@@ -194,7 +194,7 @@ func TestOtherErrors(t *testing.T) {
 	require.Len(t, p.asked, 1)
 	require.Empty(t, heal.Rules(middleware.ReportOf(nil, err)))
 
-	limited := errors.New("no further call is allowed")
+	limited := fmt.Errorf("no further call is allowed: %w", middleware.ErrNotSent)
 	calls := 0
 	for _, second := range []error{limited, &middleware.ModelError{StatusCode: 503}} {
 		calls = 0
