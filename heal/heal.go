@@ -113,8 +113,10 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	case errors.As(second, &too) && mayHeal(too): // the change was not enough
 		tally.Add(nil, second)
 		return tally.Finish(nil, err)
-	case errors.Is(second, middleware.ErrNotSent): // no further call was allowed
+	case errors.Is(second, middleware.ErrNotSent): // a limit allows no further call
 		return tally.Finish(nil, err)
+	default: // a 503, or a network error: a retry sends the changed request
+		keepInStep(ctx, found)
 	}
 	tally.Note(note)
 	tally.Add(again, second)

@@ -121,6 +121,11 @@ func (h *healer) keep(ctx context.Context, req *middleware.Request, c change) {
 		h.known.add(h.keyOf(req), c)
 		return
 	}
+	keepInStep(ctx, c)
+}
+
+// keepInStep remembers a change for the further model calls of the step.
+func keepInStep(ctx context.Context, c change) {
 	if s, ok := ctx.Value(stepKey{}).(*step); ok {
 		s.mu.Lock()
 		s.changes = append(s.changes, c)

@@ -13,12 +13,13 @@ type step struct {
 	req      *middleware.Request
 	again    func(error) bool
 	attempts int
+	repeats  bool  // the step is New's, which repeats one call
 	last     error // the last failure that the context did not cause; nil if there is none
 	sunk     error // the error that the request's sink returned
 }
 
-func newStep(req *middleware.Request, again func(error) bool) *step {
-	s := &step{req: req, again: again}
+func newStep(req *middleware.Request, again func(error) bool, repeats bool) *step {
+	s := &step{req: req, again: again, repeats: repeats}
 	if req.Sink != nil {
 		// An error of the sink may look like a lost connection to the model.
 		// It must not be retried as one.
@@ -58,7 +59,7 @@ func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middle
 			s.last = err
 		}
 		return nil, true, s.fail(contextError(ctx))
-	case !s.repeats(err):
+	case s.repeats && gaveUp(err) || !s.mayRepeat(err):
 		return nil, true, err
 	}
 	s.last = err
@@ -68,8 +69,13 @@ func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middle
 	return nil, false, nil
 }
 
-// repeats calls the user's function, which may panic.
-func (s *step) repeats(err error) (yes bool) {
+// gaveUp reports whether another New inside of this one gave up on err.
+func gaveUp(err error) bool {
+	return anyError(err, func(err error) bool { e, ok := err.(*Error); return ok && e.repeated })
+}
+
+// mayRepeat calls the user's function, which may panic.
+func (s *step) mayRepeat(err error) (yes bool) {
 	defer func() {
 		if recover() != nil {
 			s.tally.Note("retry: the function that selects the errors to retry panicked, so the error was not retried")
@@ -84,5 +90,5 @@ func (s *step) end(reason error) (*middleware.Response, error) {
 }
 
 func (s *step) fail(reason error) error {
-	return &Error{Attempts: s.attempts, Reason: reason, Last: s.last}
+	return &Error{Attempts: s.attempts, Reason: reason, Last: s.last, repeated: s.repeats}
 }
