@@ -61,8 +61,8 @@ func (o Options) Validate() error {
 // New returns a middleware that sends a refused request once more with the smallest change.
 // It panics with the error of o.Validate.
 //
-// The report has a note that begins with "heal:" and the name of the rule, and the
-// refused attempt. A change of schemas is remembered for an hour, by client, model and
+// The report has the refused attempt, the name of the rule in the next attempt's Healed, and a
+// note for people that begins with "heal:". A change of schemas is remembered for an hour, by client, model and
 // tools, and is made at once from then on; a change of a history is remembered within one
 // step, if the context comes from [Step]. At most 1,024 changes are remembered.
 //
@@ -92,16 +92,18 @@ type healer struct {
 
 func (h *healer) call(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
 	var tally middleware.Tally
-	now := h.asKnown(ctx, req, &tally)
+	now, healed := h.asKnown(ctx, req, &tally)
 	resp, err := next(ctx, now)
 	var refused *middleware.ModelError
 	if healable := errors.As(err, &refused) && mayHeal(refused); !healable && now == req {
 		return resp, err
 	} else if !healable {
 		tally.Add(resp, err)
+		tally.AddHealed(healed...)
 		return tally.Finish(resp, err)
 	}
 	tally.Add(resp, err)
+	tally.AddHealed(healed...)
 	found, changed, note := h.find(now, refused)
 	if changed == nil {
 		return tally.Finish(resp, err)
@@ -121,6 +123,7 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	}
 	tally.Note(note)
 	tally.Add(again, second)
+	tally.AddHealed(append(healed, found.rule.String())...)
 	return tally.Finish(again, second)
 }
 
@@ -158,22 +161,7 @@ func (h *healer) apply(c change, req *middleware.Request) (*middleware.Request, 
 	if d.now == nil {
 		return nil, ""
 	}
-	return d.now, notePrefix + c.rule.String() + ": the provider refused the request; " + d.note
-}
-
-const notePrefix = "heal: "
-
-// Rules returns the rules by which requests of a step were changed, from the notes of its
-// report.
-func Rules(r middleware.Report) (out []Rule) {
-	for _, note := range r.Notes {
-		rest, ok := strings.CutPrefix(note, notePrefix)
-		name, _, found := strings.Cut(rest, ":")
-		if i := slices.Index(names[:], name); ok && found && i >= 0 && !slices.Contains(out, Rule(i)) {
-			out = append(out, Rule(i))
-		}
-	}
-	return out
+	return d.now, "heal: " + c.rule.String() + ": the provider refused the request; " + d.note
 }
 
 // wrapped is how LiteLLM begins a message that has the error of the provider behind it as JSON.
