@@ -469,26 +469,24 @@ func (b *building) given(v rawjson.Value) (rawjson.Value, error) {
 func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (string, error) {
 	out := writer{named: w.named}
 	v, had = v.Indexed(), had.Indexed()
-	var members []lens.Member
-	write := func(kind string) {
-		if members != nil {
-			out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(append([]lens.Member{lens.Text("type", kind)}, members...)...)))
-			members = nil
-		}
-	}
-	for i, d := range kinds {
-		pieces, err := d.missing(v.Get(d.key), had.Get(d.key))
-		if err != nil {
-			return "", err
-		}
-		for _, raw := range pieces {
-			if len(members) > 0 && members[len(members)-1].Key == d.in {
-				write(d.name)
+	for n := 0; n < len(kinds); {
+		name := kinds[n].name
+		delta := append(make([]lens.Member, 0, 2), lens.Text("type", name))
+		for ; n < len(kinds) && kinds[n].name == name; n++ {
+			pieces, err := kinds[n].missing(v.Get(kinds[n].key), had.Get(kinds[n].key))
+			if err != nil {
+				return "", err
 			}
-			members = append(members, lens.Raw(d.in, raw))
+			for i, raw := range pieces {
+				if i > 0 {
+					out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(delta...)))
+					delta = delta[:1]
+				}
+				delta = append(delta, lens.Raw(kinds[n].in, raw))
+			}
 		}
-		if i+1 == len(kinds) || kinds[i+1].name != d.name {
-			write(d.name)
+		if len(delta) > 1 {
+			out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(delta...)))
 		}
 	}
 	return out.out.String(), nil
