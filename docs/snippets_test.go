@@ -24,8 +24,9 @@ import (
 // Example_handler is compiled only: it would listen.
 func Example_handler() {
 	// region: handler
-	upstream, _ := url.Parse("https://api.example.com")                        // the client's default base URL, without the path
-	handler := transport.Handler(upstream, toolmend.Stack(toolmend.Options{})) // a call that stays invalid is an error
+	// The client's default base URL, without the path. A call that stays invalid is an error.
+	upstream, _ := url.Parse("https://api.example.com")
+	handler := transport.Handler(upstream, toolmend.Stack(toolmend.Options{}))
 	log.Fatal(http.ListenAndServe("127.0.0.1:7777", handler))
 	// endregion
 }
