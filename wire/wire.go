@@ -220,11 +220,11 @@ type Stream interface {
 	// were taken.
 	Taken() int
 
-	// Given returns the bytes that were taken.
-	Given() string
+	// Sent returns the bytes that were taken.
+	Sent() string
 
-	// Untaken returns what was read behind them.
-	Untaken() string
+	// Pending returns what was read behind them.
+	Pending() string
 
 	// IsStream reports whether the bytes are a stream: server-sent events,
 	// or one JSON text on each line.

@@ -42,8 +42,8 @@ func (s *stream) readWhole(u *codec.Unit) error {
 		return errMayBeCall
 	}
 	s.stopped = true
-	s.a.Text, s.a.Plain = s.Text(), s.Plain()
-	if s.a.Plain {
+	s.a.Text, s.a.Unchanged = s.Text(), s.Unchanged()
+	if s.a.Unchanged {
 		s.a.message = s.a.Text
 		return s.readObject(u.Value)
 	}
@@ -78,7 +78,7 @@ func (s *stream) readObject(root rawjson.Value) error {
 			return err
 		}
 		a.blocks = append(a.blocks, b)
-		if err := codec.Tell(s.sink, b.part.Kind, b.part.Text); err != nil {
+		if err := codec.Emit(s.sink, b.part.Kind, b.part.Text); err != nil {
 			return err
 		}
 	}
@@ -87,13 +87,13 @@ func (s *stream) readObject(root rawjson.Value) error {
 
 // readAnswered reads a content block of an answer to req: what is out of shape is
 // opaque. The text of a call is that which history may have. The error wraps
-// ErrShape: a client might read a call there, or a tool (see codec.Undefined).
+// ErrShape: a client might read a call there, or a tool (see codec.RejectUndefinedTool).
 func readAnswered(v rawjson.Value, req *middleware.Request) (block, error) {
 	if mayBeCall(v) {
 		return block{}, errMayBeCall
 	}
 	for c := range v.Get("tool_changes").Each() {
-		if err := codec.Undefined(req, "", c.Get("tool").Get("definition").Get("name").Str()); err != nil {
+		if err := codec.RejectUndefinedTool(req, "", c.Get("tool").Get("definition").Get("name").Str()); err != nil {
 			return block{}, err
 		}
 	}
@@ -129,7 +129,7 @@ func mayBeCall(v rawjson.Value) bool {
 		}
 		return false
 	case slices.Contains([]string{"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"}, kind.Str()),
-		strings.HasSuffix(kind.Str(), "_tool_result") && codec.Free(kind.Raw()), codec.Free(v.Raw()):
+		strings.HasSuffix(kind.Str(), "_tool_result") && codec.HasNoCallWord(kind.Raw()), codec.HasNoCallWord(v.Raw()):
 		return false
 	}
 	return namesCall(v, "tool_use_id")
@@ -314,10 +314,10 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 // of s, perhaps with changes behind what was shown, or a later answer, which follows as
 // further blocks of the message that was begun.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(false), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
-// Stream writes resp, which a is the answer behind, as what follows the Mark of given in a
+// Stream writes resp, which a is the answer behind, as what follows the Snapshot of given in a
 // stream: of this answer if own, else of an earlier one. A later answer brings no reasoning
 // behind blocks of the earlier one, because the provider refuses a history in which
 // reasoning of two answers meets. In what was given, the index of a block is its place.

@@ -67,7 +67,7 @@ func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, e
 		return nil, called, codec.Shapef("two choices of one index")
 	}
 	if a, err = s.put(text, false); err == nil {
-		err = codec.TellAll(s.sink, a.Is.Message.Parts)
+		err = codec.EmitParts(s.sink, a.Is.Message.Parts)
 	}
 	return a, called, err
 }
@@ -112,7 +112,7 @@ func others(v rawjson.Value, known ...string) []lens.Member {
 	var out codec.Members
 	for m := range v.Each() {
 		if !hasKey(known, m.Key()) && codec.FreeMember(m) {
-			out.Put(m.Key(), codec.Plain(m))
+			out.Put(m.Key(), codec.Canonical(m))
 		}
 	}
 	return out.List

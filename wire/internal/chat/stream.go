@@ -19,7 +19,7 @@ import (
 // finish_reason and no [DONE] (Perplexity, Cerebras), or with [DONE] and no
 // finish_reason (Snowflake, audio): one of the two makes it whole.
 type stream struct {
-	codec.Units
+	codec.Splitter
 	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
 	before  int // how many calls the conversation has before this answer
@@ -56,26 +56,26 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // tools, or did not.
 func newStream(tools bool) *stream {
 	s := &stream{}
-	s.Units = codec.NewUnits(s, known, false, tools)
+	s.Splitter = codec.NewSplitter(s, known, false, tools)
 	return s
 }
 
-// Fate returns what becomes of a unit. A call, an error and the end of the first choice are
+// Release returns what becomes of a unit. A call, an error and the end of the first choice are
 // held.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v := u.Value
 	switch {
 	case s.Buf.IsWhole(), u.Name == "error", strings.TrimSpace(u.Data) == "[DONE]":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case isFailure(v), isFailure(v.Get("x_groq")), v.Get("object").Str() == "error":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
 		if s.Closed() && codec.CutShort(u.Err) {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FateHold, u.Err
+		return codec.ReleaseHold, u.Err
 	}
-	fate, at := codec.FatePass, int64(0)
+	fate, at := codec.ReleaseWithPrevious, int64(0)
 	for c := range v.Get("choices").Each() {
 		n, ok := indexOf(c)
 		if !ok {
@@ -88,18 +88,18 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		}
 		switch {
 		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		case isFilled(delta.Get("content")), isFilled(delta.Get("audio")), fillsOne(delta, textKeys[reasoningTexts:]):
-			fate = codec.FateShow
-		case fate == codec.FatePass && fillsOne(delta, reasoningKeys):
-			fate = codec.FateWait
+			fate = codec.ReleaseNow
+		case fate == codec.ReleaseWithPrevious && fillsOne(delta, reasoningKeys):
+			fate = codec.ReleaseAfterText
 		}
 	}
 	return fate, nil
 }
 
-// Mark notes what the client may be shown.
-func (s *stream) Mark() {
+// Snapshot notes what the client may be shown.
+func (s *stream) Snapshot() {
 	s.shown = map[int64]shown{}
 	for n, t := range s.turns {
 		s.shown[n] = shown{role: t.role != "", message: t.raw()}
@@ -280,12 +280,12 @@ func (s *stream) Response() (*middleware.Response, error) {
 		err = codec.ErrIncomplete
 	}
 	if err == nil {
-		err = codec.Unasked(s.req, dialect, &a.Is, "n")
+		err = codec.RejectExtraChoices(s.req, dialect, &a.Is, "n")
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.answer, a.Plain = a, s.Plain()
+	s.answer, a.Unchanged = a, s.Unchanged()
 	resp := a.Is.Clone()
 	resp.Native = on.Remember(a.Text, a)
 	return resp, nil
@@ -377,14 +377,14 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 			t.details.add(d, key, d.Get(key).Str())
 		}
 	}
-	if err := codec.Tell(sink, middleware.PartReasoning, reasoningText(delta)); err != nil {
+	if err := codec.Emit(sink, middleware.PartReasoning, reasoningText(delta)); err != nil {
 		return false, err
 	}
 	if err := t.addContent(delta.Get("content"), sink); err != nil {
 		return false, err
 	}
 	for _, key := range textKeys[reasoningTexts:] {
-		if err := codec.Tell(sink, middleware.PartText, delta.Get(key).Str()); err != nil {
+		if err := codec.Emit(sink, middleware.PartText, delta.Get(key).Str()); err != nil {
 			return false, err
 		}
 	}
@@ -415,7 +415,7 @@ func (t *turn) addContent(content rawjson.Value, sink middleware.Sink) error {
 				key, text = "", ""
 			}
 			t.content.add(v, key, text)
-			if err := codec.Tell(sink, kind, text); err != nil {
+			if err := codec.Emit(sink, kind, text); err != nil {
 				return err
 			}
 		}
@@ -428,7 +428,7 @@ func (t *turn) addText(text string, sink middleware.Sink) error {
 	if t.text = true; text != "" {
 		t.content.add(rawjson.Value{}, "text", text)
 	}
-	return codec.Tell(sink, middleware.PartText, text)
+	return codec.Emit(sink, middleware.PartText, text)
 }
 
 // decoded returns the text of a delta. A letter that is escaped as a surrogate pair may be
@@ -477,7 +477,7 @@ type entry struct {
 // reasoning_details in fragments that repeat its type and its index.
 func (l *list) add(v rawjson.Value, key, text string) {
 	if key == "" {
-		*l = append(*l, &entry{raw: codec.Plain(v)})
+		*l = append(*l, &entry{raw: codec.Canonical(v)})
 		return
 	}
 	if n := len(*l); n == 0 || !(*l)[n-1].continues(key, v) {
@@ -487,7 +487,7 @@ func (l *list) add(v rawjson.Value, key, text string) {
 	e.text.WriteString(text)
 	for m := range v.Each() {
 		if m.Key() != key && (m.Kind() != rawjson.Null || e.get(m.Key()) == "") {
-			e.rest.Put(m.Key(), codec.Plain(m))
+			e.rest.Put(m.Key(), codec.Canonical(m))
 		}
 	}
 }
@@ -545,7 +545,7 @@ func (b *bag) add(v rawjson.Value, known []string) {
 		if m.Kind() == rawjson.Null || hasKey(known, m.Key()) || !codec.FreeMember(m) {
 			continue
 		}
-		raw := []byte(codec.Plain(m))
+		raw := []byte(codec.Canonical(m))
 		folded := rawjson.Fold(m.Key())
 		i, ok := b.at[folded]
 		if !ok {
@@ -784,7 +784,7 @@ type shown struct {
 // Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
 // what was shown, or a later answer, which follows as further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(false), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
 // events writes an answer that is one object as a stream behind what is given, of this

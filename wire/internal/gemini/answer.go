@@ -286,7 +286,7 @@ func finishWord(v rawjson.Value, message string) string {
 		}
 		return v.Str()
 	default: // which no service sends, and "" where there is none
-		return codec.Plain(v)
+		return codec.Canonical(v)
 	}
 	switch word := finishWords[v.Raw()]; {
 	case word != "" || v.Raw() == "0":

@@ -18,7 +18,7 @@ import (
 //	{"candidates": [{"content": {"role": "model", "parts": [part, …]}, "index": 0}], "modelVersion": …, "responseId": …}
 //	{"candidates": [{"content": {…}, "finishReason": "STOP", "index": 0}], "usageMetadata": {…}, "modelVersion": …, "responseId": …}
 type stream struct {
-	codec.Units
+	codec.Splitter
 	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
 	calls   int               // of the conversation before
@@ -28,7 +28,7 @@ type stream struct {
 	blocked bool               // the prompt was refused
 	cut     bool               // the last event is not whole
 	failed  error              // of the provider
-	shown   map[int64][]string // the parts of each candidate at the last Mark
+	shown   map[int64][]string // the parts of each candidate at the last Snapshot
 }
 
 // What is written of a chunk though a word for calls stands in it: text may speak of
@@ -82,43 +82,43 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	if req != nil {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
-	s.Units = codec.NewUnits(s, chunkTree, false, req != nil && len(req.Tools) > 0)
+	s.Splitter = codec.NewSplitter(s, chunkTree, false, req != nil && len(req.Tools) > 0)
 	s.Lists = true
 	return s
 }
 
-// Fate returns what becomes of a unit. Calls, errors and ends are held.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+// Release returns what becomes of a unit. Calls, errors and ends are held.
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v := u.Value
 	switch {
 	case u.Err != nil && s.Closed() && codec.CutShort(u.Err):
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
-		return codec.FateHold, u.Err
+		return codec.ReleaseHold, u.Err
 	case !v.Exists() && (s.Buf.IsWhole() || s.Buf.IsArray()) && u.Data != "":
-		return codec.FateHold, codec.Shapef("an answer that is not an object")
+		return codec.ReleaseHold, codec.Shapef("an answer that is not an object")
 	case s.Buf.IsWhole(), hasFailure(v), blockReason(v) != "":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	}
-	fate := codec.FatePass
+	fate := codec.ReleaseWithPrevious
 	candidates, err := on.List(v, "candidates", rawjson.Object)
 	for _, c := range candidates {
 		if finishWord(on.Get(c, "finishReason"), on.Get(c, "finishMessage").Str()) != "" {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
 		parts, err := on.List(on.Get(c, "content"), "parts", rawjson.Object)
 		if err != nil {
-			return codec.FateHold, err
+			return codec.ReleaseHold, err
 		}
 		for _, p := range parts {
 			switch text := on.Get(p, "text"); {
 			case on.Get(p, "functionCall").Exists():
-				return codec.FateHold, nil
+				return codec.ReleaseHold, nil
 			case text.Kind() == rawjson.String && text.Str() == "":
 			case on.Get(p, "thought").Raw() != "true":
-				fate = codec.FateShow
-			case fate == codec.FatePass:
-				fate = codec.FateWait
+				fate = codec.ReleaseNow
+			case fate == codec.ReleaseWithPrevious:
+				fate = codec.ReleaseAfterText
 			}
 		}
 	}
@@ -134,8 +134,8 @@ func blockReason(root rawjson.Value) string {
 	return reason
 }
 
-// Mark notes what the client may be shown.
-func (s *stream) Mark() {
+// Snapshot notes what the client may be shown.
+func (s *stream) Snapshot() {
 	s.shown = map[int64][]string{}
 	for _, c := range s.a.candidates {
 		s.shown[c.index] = c.parts
@@ -179,7 +179,7 @@ func (s *stream) Read(u *codec.Unit) error {
 		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
 		case isName(key, "usageMetadata"):
 			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures says nothing
-				s.a.usage, s.a.Is.Usage = codec.Plain(m), u
+				s.a.usage, s.a.Is.Usage = codec.Canonical(m), u
 			}
 		case isName(key, "modelVersion"):
 			s.a.model, s.a.Is.Model = chunkTree.Value(m), m.Str()
@@ -240,7 +240,7 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 			err = codec.Shapef("a part inside a call that goes on")
 		default:
 			c.parts = append(c.parts, partTree.Write(part))
-			err = codec.Tell(sink, p.part.Kind, p.part.Text)
+			err = codec.Emit(sink, p.part.Kind, p.part.Text)
 		}
 		if err != nil {
 			return err
@@ -284,7 +284,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	a := s.a
-	a.Text, a.Plain = s.Text(), s.Plain()
+	a.Text, a.Unchanged = s.Text(), s.Unchanged()
 	switch {
 	case s.Buf.IsEvents():
 		a.form, a.Streamed = codec.FormEvents, true
@@ -317,7 +317,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		}
 		a.Is.Message = m
 	}
-	if err := codec.Unasked(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
+	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
 	resp := a.Is.Clone()
@@ -361,7 +361,7 @@ func (s *stream) whole() error {
 // Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
 // the answer, or a later one, follows as one more chunk, under the first one's responseId.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(nil, nil), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
 }
 
 // behind returns the parts of c that a client lacks which was shown those of the same

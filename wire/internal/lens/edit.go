@@ -116,7 +116,7 @@ func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 	}
 	given, err := codec.ParseObject(string(params))
 	if err == nil {
-		given, err = codec.ParseObject(codec.Plain(given)) // of a key that it has twice, the last one counts
+		given, err = codec.ParseObject(codec.Canonical(given)) // of a key that it has twice, the last one counts
 	}
 	if err != nil {
 		return "", codec.Unencodablef("Params is not a JSON object")

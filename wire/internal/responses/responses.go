@@ -126,7 +126,7 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept strin
 	if err != nil || !ok || on.Raw(resp.Native) == s.Text() || a.turn.lost || sent == 0 {
 		return "", ""
 	}
-	out, _, _ := s.Shown()
+	out, _, _ := s.Output()
 	_, head := opening(out[:sent])
 	given, kept = head.Get("id").Str(), a.env.Get("id").Str()
 	if given == "" || kept == "" || given == kept {

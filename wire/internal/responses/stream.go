@@ -24,7 +24,7 @@ import (
 // Items may be interleaved, and some servers leave out all but deltas and the last
 // event.
 type stream struct {
-	codec.Units
+	codec.Splitter
 	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
 	items   []*piecemeal   // in the order in which they began
@@ -75,7 +75,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // newStream returns a reader of an answer to a request that offered tools, or did not.
 func newStream(tools bool) *stream {
 	s := &stream{open: map[int64]int{}, byID: map[string]int{}}
-	s.Units = codec.NewUnits(s, eventTree, false, tools)
+	s.Splitter = codec.NewSplitter(s, eventTree, false, tools)
 	return s
 }
 
@@ -120,64 +120,64 @@ func isKnown(typ string) bool {
 		isHead("response."+typ)
 }
 
-// Fate holds calls of the client, errors and the end, and lets reasoning wait. What the
+// Release holds calls of the client, errors and the end, and lets reasoning wait. What the
 // provider runs is shown at once.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v, typ := u.Value, typeOf(u)
 	switch {
 	case s.Buf.IsWhole(), isEnd(typ), isArguments(typ), isFailure(u):
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case !v.Exists():
 		if strings.HasPrefix(strings.TrimSpace(u.Data), "{") {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	case isItem(typ):
 		return itemFate(v.Get("item"), typ)
 	case !u.Free:
 		if hold, err := s.stray(v, typ); hold || err != nil {
-			return codec.FateHold, err
+			return codec.ReleaseHold, err
 		}
 	}
 	switch {
 	case strings.HasPrefix(typ, "response.reasoning"):
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	case typ == "response.output_text.delta", typ == "response.refusal.delta":
 		if v.Get("delta").Str() != "" {
-			return codec.FateShow, nil
+			return codec.ReleaseNow, nil
 		}
 	}
-	return codec.FatePass, nil
+	return codec.ReleaseWithPrevious, nil
 }
 
-// itemFate returns the fate of an event with an item.
-func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
+// itemRelease returns the fate of an event with an item.
+func itemFate(v rawjson.Value, typ string) (codec.Release, error) {
 	if v.Kind() != rawjson.Object {
-		return codec.FatePass, nil // no client reads an item there
+		return codec.ReleaseWithPrevious, nil // no client reads an item there
 	}
 	it, err := answerItem(v)
 	if err != nil {
-		return codec.FateHold, err
+		return codec.ReleaseHold, err
 	}
 	switch it.sort {
 	case isCall, isOutput:
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case isReasoning:
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	case isMessage:
 		if typ == "response.output_item.done" && !it.odd && it.read() == nil && slices.ContainsFunc(it.parts, func(p middleware.Part) bool { return p.Text != "" }) {
-			return codec.FateShow, nil
+			return codec.ReleaseNow, nil
 		}
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	}
-	return codec.FateShow, nil
+	return codec.ReleaseNow, nil
 }
 
 // stray looks for calls in an event in which none belongs: then the answer cannot be
 // read, because a client may find them. Events about a call of the client are held.
 func (s *stream) stray(v rawjson.Value, typ string) (hold bool, err error) {
 	for _, member := range []rawjson.Value{v.Get("item"), v.Get("response").Get("output")} {
-		if member.Exists() && !codec.Free(member.Raw()) {
+		if member.Exists() && !codec.HasNoCallWord(member.Raw()) {
 			return true, codec.Shapef("a call in an event of type %q, which brings none", typ)
 		}
 	}
@@ -198,7 +198,7 @@ func namesCall(v rawjson.Value, depth int) bool {
 		return true
 	}
 	for m := range v.Each() {
-		if m.IsMember() && !codec.Free(rawjson.Quote(m.Key())) || m.Key() == "type" && !codec.Free(m.Raw()) || namesCall(m, depth+1) {
+		if m.IsMember() && !codec.HasNoCallWord(rawjson.Quote(m.Key())) || m.Key() == "type" && !codec.HasNoCallWord(m.Raw()) || namesCall(m, depth+1) {
 			return true
 		}
 	}
@@ -208,8 +208,8 @@ func namesCall(v rawjson.Value, depth int) bool {
 // deepest bounds how deep an event of an unknown type is searched.
 const deepest = 1000
 
-// Mark notes how far the items have come.
-func (s *stream) Mark() {
+// Snapshot notes how far the items have come.
+func (s *stream) Snapshot() {
 	s.epoch++
 	s.opening.itemCount = len(s.items)
 	s.marked = s.opening
@@ -316,7 +316,7 @@ func (s *stream) whole(u *codec.Unit) error {
 	if s.answer, err = newAnswer(s, env, slices.Collect(env.Get("output").Each())); err != nil {
 		return err
 	}
-	return codec.TellAll(s.sink, s.answer.Is.Message.Parts)
+	return codec.EmitParts(s.sink, s.answer.Is.Message.Parts)
 }
 
 // parse returns the object text. One with members that not every reader takes for the
@@ -326,7 +326,7 @@ func parse(text string, tree codec.Tree) (rawjson.Value, error) {
 	if err != nil {
 		return rawjson.Value{}, err
 	}
-	if doc.PlainKeys() {
+	if doc.HasPlainKeys() {
 		return doc.Root(), nil
 	}
 	return codec.ParseObject(tree.Write(doc.Root()))
@@ -450,7 +450,7 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 		return nil
 	}
 	it.inSink = true
-	return codec.TellAll(s.sink, kind.parts)
+	return codec.EmitParts(s.sink, kind.parts)
 }
 
 // isCopy reports whether v, an item that is announced or done, is the item.
@@ -530,10 +530,10 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 			s.Repeats(u, func(text string) error {
 				s.opening.next++
 				_ = s.change(at).blocks[n].text.AddRaw(text)
-				return codec.Tell(s.sink, kind, text)
+				return codec.Emit(s.sink, kind, text)
 			}, delta, v.Get("sequence_number"), v.Get("obfuscation"))
 		}
-		return codec.Tell(s.sink, kind, text)
+		return codec.Emit(s.sink, kind, text)
 	}
 	return nil
 }
@@ -684,7 +684,7 @@ type givenItem struct {
 
 // given returns what the client has after the first sent bytes.
 func (s *stream) given(sent int) (*given, error) {
-	from, err := codec.Given(s, newStream(false), sent)
+	from, err := codec.Replay(s, newStream(false), sent)
 	if err != nil {
 		return nil, err
 	}
@@ -716,7 +716,7 @@ func (s *stream) given(sent int) (*given, error) {
 // what was shown, or a later answer: its items follow, numbered on, and its end, under
 // the id that the client has seen.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readBody, s.given)
+	return lens.Rest(on, &s.Splitter, sent, resp, readBody, s.given)
 }
 
 // Stream writes the answer, with what differs in resp, as a stream behind what is given,
