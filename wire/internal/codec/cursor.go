@@ -152,11 +152,11 @@ func (c *Cursor) KeepAlive() []byte {
 
 // Renamed returns the ids under which the client and the provider know the answer. A format whose requests go on from an earlier
 // answer has the method on its Stream, with the cursor.
-func (c *Cursor) Renamed(resp *middleware.Response) (given, kept string) {
+func (c *Cursor) Renamed(resp *middleware.Response) (clientID, providerID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.stream.(interface {
-		Renamed(sent int, resp *middleware.Response) (given, kept string)
+		Renamed(sent int, resp *middleware.Response) (clientID, providerID string)
 	})
 	if !ok {
 		return "", ""

@@ -237,9 +237,9 @@ func TestUnitsOfAList(t *testing.T) {
 	s := newToy(false)
 	_, err := s.Write([]byte("[{\"x\": 1}\n,\n{\"x\":2,\"tool_calls\":[]},\r\n{\"do\":\"hold\"}]"))
 	require.NoError(t, err)
-	out, safe, behind := s.Output()
+	out, safe, rest := s.Output()
 	require.Equal(t, "[{\"x\": 1},\r\n{\"x\":2}", out[:safe])
-	require.Equal(t, ",\r\n{\"do\":\"hold\"}]", behind)
+	require.Equal(t, ",\r\n{\"do\":\"hold\"}]", rest)
 }
 
 // A whole answer is one unit.
