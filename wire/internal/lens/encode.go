@@ -48,7 +48,7 @@ type Written[G any] interface {
 	Whole(resp *middleware.Response) (string, error)
 	// Stream returns what follows given in a stream: of this answer if own, else of an
 	// earlier one. The zero G is a client that has nothing.
-	Stream(resp *middleware.Response, given G, own bool) (string, error)
+	Stream(resp *middleware.Response, replay G, own bool) (string, error)
 }
 
 // AsRead returns a, for the answer of a format that embeds it.
@@ -83,7 +83,7 @@ func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error)
 // Rest writes what completes a stream of which the client has the first sent bytes. resp
 // is the answer of s, perhaps with changes behind what was shown, or a later answer. given
 // returns what the client has.
-func Rest[A Written[G], G any](l Lens, s *codec.Splitter, sent int, resp *middleware.Response, read func(body string) (A, error), given func(sent int) (G, error)) ([]byte, error) {
+func Rest[A Written[G], G any](l Lens, s *codec.Splitter, sent int, resp *middleware.Response, read func(body string) (A, error), replay func(sent int) (G, error)) ([]byte, error) {
 	a, err := Answer(l, resp, read)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func Rest[A Written[G], G any](l Lens, s *codec.Splitter, sent int, resp *middle
 	if was := a.AsRead(); own && was.Unchanged && codec.SameResponse(&was.Is, resp) {
 		return []byte(was.Text[sent:]), nil
 	}
-	g, err := given(sent)
+	g, err := replay(sent)
 	if err != nil {
 		return nil, codec.Unencodable(err)
 	}
