@@ -179,8 +179,8 @@ func chunks(f codec.Format, x Exchange) error {
 		return err
 	}
 	body, want := []byte(x.Response), seenOf(resp)
-	step := max(1, len(body)/cuts(len(body)))
-	for cut := 0; cut <= len(body); cut += step {
+	stride := max(1, len(body)/cuts(len(body)))
+	for cut := 0; cut <= len(body); cut += stride {
 		if err := feed(f, req, want, body[:cut], body[cut:]); err != nil {
 			return fmt.Errorf("cut at %d: %w", cut, err)
 		}
