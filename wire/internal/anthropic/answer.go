@@ -26,7 +26,7 @@ type answer struct {
 	// what comes at the end of a stream beside the finish reason
 	usage   string        // the last figures, "" for none
 	inDelta codec.Members // of message_delta
-	beside  codec.Members
+	inEvent codec.Members
 	atStop  codec.Members // of message_stop
 }
 
@@ -70,7 +70,7 @@ func (s *stream) readObject(root rawjson.Value) error {
 		}
 	}
 	if m := root.Get("context_management"); m.Exists() {
-		a.beside.Put("context_management", m.Raw())
+		a.inEvent.Put("context_management", m.Raw())
 	}
 	for v := range content.Each() {
 		b, err := readAnswered(v, s.req)
@@ -199,7 +199,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if stop := a.stopNow(resp); a.Streamed || stop != a.stop {
 		members = append(members, lens.Raw("stop_reason", stopText(stop)))
 	}
-	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.beside.List, []lens.Member{lens.Raw("usage", usage)})...)
+	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.inEvent.List, []lens.Member{lens.Raw("usage", usage)})...)
 }
 
 // model projects the model of resp, if it has changed.
@@ -321,16 +321,16 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 // stream: of this answer if own, else of an earlier one. A later answer brings no reasoning
 // behind blocks of the earlier one, because the provider refuses a history in which
 // reasoning of two answers meets. In what was given, the index of a block is its place.
-func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (string, error) {
-	if given == nil {
-		given = newStream(false)
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+	if client == nil {
+		client = newStream(false)
 	}
 	contents, err := a.contents(resp, true)
 	if err != nil {
 		return "", err
 	}
-	mark, blocks := given.marked, given.blocks[:given.marked.blocks]
-	w := writer{named: given.named || !mark.begun}
+	mark, blocks := client.snapshot, client.blocks[:client.snapshot.blocks]
+	w := writer{named: client.named || !mark.begun}
 	if !mark.begun {
 		message, err := on.SetIn(a.message, append(a.model(resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
 		if err != nil {
@@ -365,18 +365,18 @@ func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (str
 					return "", err
 				}
 			}
-			if had, err = blocks[i].given(v); err != nil {
+			if had, err = blocks[i].clientBlock(v); err != nil {
 				return "", err
 			}
-			lacks, err := w.deltas(i, v, had, was.deltas)
+			missing, err := w.deltas(i, v, had, was.deltas)
 			switch {
 			case err != nil:
 				return "", err
 			case !blocks[i].endShown:
-				w.out.WriteString(lacks)
+				w.out.WriteString(missing)
 				w.blockEvent("content_block_stop", i)
 				continue
-			case lacks == "":
+			case missing == "":
 				continue
 			case kind != "text" || i < len(blocks)-1:
 				return "", codec.ErrShown
@@ -397,7 +397,7 @@ func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (str
 		return "", err
 	}
 	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(a.stopNow(resp)))}, a.inDelta.List...)...)
-	w.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, a.beside.List...)...)
+	w.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, a.inEvent.List...)...)
 	w.event("message_stop", a.atStop.List...)
 	return w.out.String(), nil
 }
@@ -451,8 +451,8 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 	return err
 }
 
-// given returns what a client has of b, which is v now.
-func (b *building) given(v rawjson.Value) (rawjson.Value, error) {
+// clientBlock returns what a client has of b, which is v now.
+func (b *building) clientBlock(v rawjson.Value) (rawjson.Value, error) {
 	text, err := b.text(asShown)
 	if err != nil {
 		return v, err

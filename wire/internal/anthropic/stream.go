@@ -35,16 +35,16 @@ type stream struct {
 	at     map[int]*building // by index
 	usage  codec.Members     // the last figure of each name
 
-	changed []*building // since Snapshot
-	marked  mark
+	changed  []*building // since Snapshot
+	snapshot beginning
 
 	stopped   bool                   // message_stop has come
 	failed    *middleware.ModelError // what the provider said
 	misplaced error                  // events that do not fit, but may be followed by an error that explains them
 }
 
-// mark is what the client may be shown of a stream, beside what each block notes.
-type mark struct {
+// beginning is what the client may be shown of a stream, beside what each block notes.
+type beginning struct {
 	begun   bool
 	blocks  int // how many have started
 	figures middleware.Usage
@@ -165,10 +165,10 @@ func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
 // Snapshot notes what was read so far as what the client may be shown.
 func (s *stream) Snapshot() {
 	for _, b := range s.changed {
-		b.mark()
+		b.noteShown()
 	}
 	s.changed = s.changed[:0]
-	s.marked = mark{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
+	s.snapshot = beginning{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
 }
 
 // Read reads an event. It keeps no value of u. What is not free is read as it is written.
@@ -269,7 +269,7 @@ func collect(s *codec.Members, v rawjson.Value, but ...string) {
 func (s *stream) delta(v rawjson.Value) {
 	s.a.stop = cmp.Or(codec.Text(v.Get("delta").Get("stop_reason")), s.a.stop)
 	collect(&s.a.inDelta, v.Get("delta"), "stop_reason")
-	collect(&s.a.beside, v, "type", "delta", "usage", "index")
+	collect(&s.a.inEvent, v, "type", "delta", "usage", "index")
 	s.count(v.Get("usage"))
 }
 
@@ -471,8 +471,8 @@ func (b *building) join(d deltaKind, raw string) {
 	_ = j.AddRaw(raw)
 }
 
-// mark notes what was read so far as shown.
-func (b *building) mark() {
+// noteShown notes what was read so far as shown.
+func (b *building) noteShown() {
 	b.changed, b.endShown = false, b.ended
 	for _, j := range b.joined {
 		j.shown = j.Len()
