@@ -32,7 +32,7 @@ type stream struct {
 	known         bool // a line of this format has come
 	unknown       bool // an object of another format has come
 	failure       *codec.Failure
-	shown         content // what the client may be shown
+	snapshot      content // what the client may be shown
 }
 
 // What is written of a line though a word for calls stands in it: text may speak of
@@ -81,7 +81,9 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 }
 
 // Snapshot notes what the client may be shown.
-func (s *stream) Snapshot() { s.shown = content{text: s.text.String(), thinking: s.thought.String()} }
+func (s *stream) Snapshot() {
+	s.snapshot = content{text: s.text.String(), thinking: s.thought.String()}
+}
 
 // Read reads a unit. Behind an error nothing is read. A call behind an
 // error or behind the end makes the answer unreadable: some clients would run it, others
@@ -184,8 +186,8 @@ func (s *stream) message() string {
 // shown: a client joins them as it does any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
-		given, err := codec.Replay(s, newStream(false), sent)
-		return given.shown, err
+		replayed, err := codec.Replay(s, newStream(false), sent)
+		return replayed.snapshot, err
 	})
 }
 
