@@ -268,7 +268,7 @@ type Stream interface {
 	// wrote, and the id under which the provider stores resp. Both are "" if
 	// they are equal, if the provider does not store the answer, and in
 	// formats whose requests do not continue from an earlier answer.
-	Renamed(resp *middleware.Response) (given, kept string)
+	Renamed(resp *middleware.Response) (clientID, providerID string)
 
 	sealed()
 }
