@@ -128,7 +128,7 @@ func (a *attempt) text() string {
 }
 
 // untaken returns what was read of a stream behind the bytes that the client got.
-func (a *attempt) untaken() []byte { return []byte(a.stream.Untaken() + string(a.raw)) }
+func (a *attempt) untaken() []byte { return []byte(a.stream.Pending() + string(a.raw)) }
 
 // readAnswer reads a response through the codec, and streams the safe part to
 // the client.
