@@ -18,99 +18,99 @@ const keepAlive = 8 * time.Second
 // response, if the format allows no keep-alive before that event.
 const lateKeepAlive = time.Second
 
-// hears starts the keep-alive timer. a is the step's latest response with a
+// startKeepAlive starts the keep-alive timer. a is the step's latest response with a
 // good status. The first such response with a body is the one that the client
 // gets.
-func (s *step) hears(a *attempt) {
-	if s.ready == nil || s.t.options.KeepAlive == Off {
+func (x *exchange) startKeepAlive(a *attempt) {
+	if x.ready == nil || x.t.options.KeepAlive == Off {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.latest = a
-	if s.timer == nil && !s.over {
-		s.heard = time.Now()
-		s.timer = time.AfterFunc(s.t.options.KeepAlive, s.beat)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.latest = a
+	if x.timer == nil && !x.chainEnded {
+		x.lastSent = time.Now()
+		x.timer = time.AfterFunc(x.t.options.KeepAlive, x.keepAliveTick)
 	}
 }
 
-// beat runs when the client may have heard nothing for Options.KeepAlive. It
+// keepAliveTick runs when the client may have heard nothing for Options.KeepAlive. It
 // runs in its own goroutine, where a panic would end the program, so it
 // recovers: the panic becomes the error of the request.
-func (s *step) beat() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (x *exchange) keepAliveTick() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	defer func() {
 		if value := recover(); value != nil {
-			s.mute, s.panicked = true, &Panic{Value: value, Stack: debug.Stack()}
-			s.cancel()
+			x.noKeepAlive, x.panicked = true, &Panic{Value: value, Stack: debug.Stack()}
+			x.cancel()
 		}
 	}()
-	if s.over || s.closed || s.mute || s.shown != nil && s.shown.ended() {
+	if x.chainEnded || x.closed || x.noKeepAlive || x.out != nil && x.out.ended() {
 		return
 	}
-	wait := s.t.options.KeepAlive - time.Since(s.heard)
+	wait := x.t.options.KeepAlive - time.Since(x.lastSent)
 	if wait <= 0 {
-		wait = s.t.options.KeepAlive
-		if !s.sign() {
+		wait = x.t.options.KeepAlive
+		if !x.sendKeepAlive() {
 			wait = min(wait, lateKeepAlive)
 		}
 	}
-	s.timer.Reset(wait)
+	x.timer.Reset(wait)
 }
 
-// sign sends the client a keep-alive if one is due. It reports whether no
-// further one is needed for now. The caller holds s.mu.
-func (s *step) sign() bool {
-	a := s.live
+// sendKeepAlive sends the client a keep-alive if one is due. It reports whether no
+// further one is needed for now. The caller holds x.mu.
+func (x *exchange) sendKeepAlive() bool {
+	a := x.live
 	if a == nil {
-		a = s.latest
+		a = x.latest
 	}
 	switch {
-	case a == nil, !a.begun && !saysEvents(a.resp):
+	case a == nil, !a.begun && !announcesEvents(a.resp):
 		return false
-	case s.shown != nil && s.shown.unread():
+	case x.out != nil && x.out.hasUnread():
 		return true
 	}
 	b := a.stream.KeepAlive()
 	if len(b) == 0 {
 		return false
 	}
-	if s.live == nil {
-		s.goLive(a)
+	if x.live == nil {
+		x.goLive(a)
 	}
-	s.give(b)
+	x.emit(b)
 	return true
 }
 
-// saysEvents reports whether the headers announce a stream of events.
-func saysEvents(resp *http.Response) bool {
+// announcesEvents reports whether the headers announce a stream of events.
+func announcesEvents(resp *http.Response) bool {
 	kind := strings.ToLower(resp.Header.Get("Content-Type"))
 	return strings.Contains(kind, "event-stream") || strings.Contains(kind, "ndjson")
 }
 
 // goLive begins the client's response, whose body begins with the bytes of a. The
-// caller holds s.mu, and calls give.
-func (s *step) goLive(a *attempt) {
-	s.live = a
-	r := a.response()
+// caller holds x.mu, and calls give.
+func (x *exchange) goLive(a *attempt) {
+	x.live = a
+	r := a.clientHeader()
 	r.Header.Del("Content-Length")
 	r.ContentLength, r.TransferEncoding = -1, nil
-	r.Trailer = s.announced()
-	if s.client != nil {
-		s.client.Begin(r)
-		s.shown = &direct{client: s.client, ctx: s.req.Context(), cancel: s.cancel}
+	r.Trailer = x.trailerNames()
+	if x.client != nil {
+		x.client.Begin(r)
+		x.out = &directWriter{client: x.client, ctx: x.req.Context(), cancel: x.cancel}
 		return
 	}
-	p := newPipe(s.req.Context(), s.cancel)
-	s.shown = p
-	r.Body = &shownBody{p, s, r.Trailer}
-	s.ready <- outcome{resp: r}
+	p := newPipe(x.req.Context(), x.cancel)
+	x.out = p
+	r.Body = &trailerBody{p, x, r.Trailer}
+	x.ready <- outcome{resp: r}
 }
 
-// give adds bytes for the client. The caller holds s.mu, which keeps the bytes
+// emit adds bytes for the client. The caller holds x.mu, which keeps the bytes
 // in the order of the stream.
-func (s *step) give(b []byte) {
-	s.shown.put(b)
-	s.heard = time.Now()
+func (x *exchange) emit(b []byte) {
+	x.out.put(b)
+	x.lastSent = time.Now()
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/toolmend/toolmend/internal/proxy"
 )
 
-// direct writes a stream to the client of a Handler: from the goroutine that reads
+// directWriter writes a stream to the client of a Handler: from the goroutine that reads
 // the provider's, and without a buffer. A slow client makes the provider wait.
-type direct struct {
+type directWriter struct {
 	client *proxy.Client
 	ctx    context.Context
 	cancel context.CancelFunc // of the step
@@ -20,7 +20,7 @@ type direct struct {
 }
 
 // put is part of shown.
-func (d *direct) put(b []byte) bool {
+func (d *directWriter) put(b []byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.write(b) && d.flush()
@@ -28,19 +28,19 @@ func (d *direct) put(b []byte) bool {
 
 // write sends b with the next flush, or at the end of the response. The caller
 // holds d.mu.
-func (d *direct) write(b []byte) bool {
+func (d *directWriter) write(b []byte) bool {
 	if d.done || d.err != nil {
 		return false
 	}
 	_, err := d.client.Write(b)
-	return d.note(err)
+	return d.check(err)
 }
 
 // flush sends what write has taken. The caller holds d.mu.
-func (d *direct) flush() bool { return d.note(d.client.FlushError()) }
+func (d *directWriter) flush() bool { return d.check(d.client.FlushError()) }
 
-// note ends the step if the client has gone. The caller holds d.mu.
-func (d *direct) note(err error) bool {
+// check ends the step if the client has gone. The caller holds d.mu.
+func (d *directWriter) check(err error) bool {
 	if err != nil {
 		d.err = err
 		d.cancel()
@@ -49,20 +49,20 @@ func (d *direct) note(err error) bool {
 }
 
 // wait is part of shown. put has waited for the client.
-func (d *direct) wait() bool { return !d.ended() }
+func (d *directWriter) wait() bool { return !d.ended() }
 
 // ended is part of shown.
-func (d *direct) ended() bool {
+func (d *directWriter) ended() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.done || d.err != nil || d.ctx.Err() != nil
 }
 
-// unread is part of shown. What the client has not read is in its connection.
-func (d *direct) unread() bool { return false }
+// hasUnread is part of shown. What the client has not read is in its connection.
+func (d *directWriter) hasUnread() bool { return false }
 
 // end is part of shown. The end of a whole response goes with its last bytes.
-func (d *direct) end(rest []byte, err error) {
+func (d *directWriter) end(rest []byte, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.write(rest) && err != nil {
@@ -73,15 +73,15 @@ func (d *direct) end(rest []byte, err error) {
 	}
 }
 
-// sent ends a response that the client of a Handler has got, and returns
+// endDirect ends a response that the client of a Handler has got, and returns
 // proxy.ErrSent, or why it broke off.
-func (s *step) sent() error {
-	d := s.shown.(*direct)
+func (x *exchange) endDirect() error {
+	d := x.out.(*directWriter)
 	if d.err != nil {
 		return d.err
 	}
-	trailers := s.announced()
-	s.trailers(trailers)
+	trailers := x.trailerNames()
+	x.fillTrailers(trailers)
 	d.client.Trail(trailers, len(trailers))
 	return proxy.ErrSent
 }

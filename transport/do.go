@@ -20,34 +20,34 @@ import (
 
 type next = func(*http.Request) (*http.Response, error)
 
-// do sends a model call through the chain, and every other request to next.
+// roundTrip sends a model call through the chain, and every other request to next.
 // The response to a model call that bypassed the chain is marked.
 //
 // client is that of the Handler of t, or nil: a Handler of another Transport around this
 // one has its own. It may get the response here, in place of the caller: then the error
 // is proxy.ErrSent, or why the response broke off.
-func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*http.Response, error) {
+func (t *Transport) roundTrip(req *http.Request, next next, client *proxy.Client) (*http.Response, error) {
 	in, err := t.receive(req)
 	if err != nil {
 		return nil, err
 	}
 	if in.route >= unreadable {
-		note(client, in.codec)
+		setClientCodec(client, in.codec)
 	}
 	switch in.route {
 	case otherPath:
-		return t.other(t.ids.addressed(req), next)
+		return t.bypassPath(t.ids.withStoredID(req), next)
 	case bypass: // a Handler refuses it: a client must not be able to turn validation off
-		if isProxied(req) && !in.plain && !t.options.PassUnreadable {
-			return t.raised(req, in.codec, errBody), nil
+		if isProxied(req) && !in.unknownBody && !t.options.PassUnreadable {
+			return t.errorResponse(req, in.codec, errBody), nil
 		}
-		return marked(req)(next(in.original))
+		return markUnchecked(req)(next(in.original))
 	case tooLarge:
-		return t.raised(req, in.codec, errInflating), nil
+		return t.errorResponse(req, in.codec, errInflating), nil
 	case unreadable:
-		return t.refused(in.req, in.codec), nil
+		return t.refuseUnread(in.req, in.codec), nil
 	default:
-		return t.step(in, next, client).run(in.asked)
+		return t.newExchange(in, next, client).run(in.request)
 	}
 }
 
@@ -65,43 +65,43 @@ const (
 
 // received is a request that was read.
 type received struct {
-	route    route
-	req      *http.Request // without compression
-	original *http.Request // with the whole body, as it came
-	at       *url.URL      // whose path says the format
-	codec    wire.Codec
-	body     []byte
-	plain    bool // the body was read, and is in no format
-	asked    *middleware.Request
+	route       route
+	req         *http.Request // without compression
+	original    *http.Request // with the whole body, as it came
+	formatURL   *url.URL      // whose path says the format
+	codec       wire.Codec
+	body        []byte
+	unknownBody bool // the body was read, and is in no format
+	request     *middleware.Request
 }
 
 // receive reads a request up to the point at which its route is known.
 func (t *Transport) receive(req *http.Request) (*received, error) {
 	in := &received{req: req, original: req}
-	if in.at, in.codec = t.asked(req); in.codec == nil || req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody {
+	if in.formatURL, in.codec = t.formatOf(req); in.codec == nil || req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody {
 		return in, nil
 	}
 	in.route = bypass
 	if !t.mayChange(req) {
 		return in, nil
 	}
-	sent, rest, err := t.take(req)
+	sent, rest, err := t.readBody(req)
 	if err != nil {
 		return nil, err
 	}
 	if rest != nil {
-		in.original = again(req, rest)
+		in.original = withBody(req, rest)
 		return in, nil
 	}
-	in.body, in.original = sent, again(req, io.NopCloser(bytes.NewReader(sent)))
+	in.body, in.original = sent, withBody(req, io.NopCloser(bytes.NewReader(sent)))
 	if decode := t.decoder(req); decode != nil {
-		if in.body, err = t.inflated(req, decode, sent); errors.Is(err, errInflating) {
+		if in.body, err = t.decompress(req, decode, sent); errors.Is(err, errInflating) {
 			in.route = tooLarge
 		}
 		if err != nil {
 			return in, nil
 		}
-		in.req = uncompressed(req)
+		in.req = withoutEncoding(req)
 	}
 	if !isWide(in.body) {
 		t.recognise(in)
@@ -112,11 +112,11 @@ func (t *Transport) receive(req *http.Request) (*received, error) {
 // recognise finds the format of a body.
 func (t *Transport) recognise(in *received) {
 	for _, c := range t.options.Codecs {
-		if !c.Match(in.at.Path, in.body) {
+		if !c.Match(in.formatURL.Path, in.body) {
 			continue
 		}
 		if asked, err := c.DecodeRequest(in.body); err == nil {
-			in.route, in.codec, in.asked = modelCall, c, asked
+			in.route, in.codec, in.request = modelCall, c, asked
 			return
 		}
 		if c.MayOfferTools(in.body) && !t.options.PassUnreadable {
@@ -124,11 +124,11 @@ func (t *Transport) recognise(in *received) {
 			return
 		}
 	}
-	if c := t.disguised(in); c != nil && !t.options.PassUnreadable {
+	if c := t.lenientFormat(in); c != nil && !t.options.PassUnreadable {
 		in.route, in.codec = unreadable, c
 		return
 	}
-	in.plain = true
+	in.unknownBody = true
 }
 
 // isWide reports whether body is JSON in UTF-16 or UTF-32, which some servers
@@ -151,8 +151,8 @@ var inflating atomic.Int64 // bytes of such bodies
 var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
 	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
 
-// inflated returns body decompressed. More than MaxBody bytes are an error.
-func (t *Transport) inflated(req *http.Request, decode Decoder, body []byte) ([]byte, error) {
+// decompress returns body decompressed. More than MaxBody bytes are an error.
+func (t *Transport) decompress(req *http.Request, decode Decoder, body []byte) ([]byte, error) {
 	r, err := decode(bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -186,8 +186,8 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uncompressed returns req without the headers that belong to a compressed body.
-func uncompressed(req *http.Request) *http.Request {
+// withoutEncoding returns req without the headers that belong to a compressed body.
+func withoutEncoding(req *http.Request) *http.Request {
 	out := req.WithContext(req.Context())
 	out.Header = req.Header.Clone()
 	for _, k := range append([]string{"Content-Encoding"}, digests...) {
@@ -196,11 +196,11 @@ func uncompressed(req *http.Request) *http.Request {
 	return out
 }
 
-// disguised returns the codec of a request that offers tools only to lenient
+// lenientFormat returns the codec of a request that offers tools only to lenient
 // servers: those that ignore a byte order mark or the case of keys, as
 // encoding/json does. No codec reads such a body, so its response would not be
 // validated.
-func (t *Transport) disguised(in *received) wire.Codec {
+func (t *Transport) lenientFormat(in *received) wire.Codec {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(bytes.TrimPrefix(in.body, []byte("\ufeff")), &members) != nil {
 		return nil
@@ -214,16 +214,16 @@ func (t *Transport) disguised(in *received) wire.Codec {
 		return nil
 	}
 	for _, c := range t.options.Codecs {
-		if c.Match(in.at.Path, respelled) && c.MayOfferTools(respelled) {
+		if c.Match(in.formatURL.Path, respelled) && c.MayOfferTools(respelled) {
 			return c
 		}
 	}
 	return nil
 }
 
-// other sends a request that is in none of the formats. If it offers tools, the calls of
+// bypassPath sends a request that is in none of the formats. If it offers tools, the calls of
 // its response are not validated.
-func (t *Transport) other(req *http.Request, next next) (*http.Response, error) {
+func (t *Transport) bypassPath(req *http.Request, next next) (*http.Response, error) {
 	var end error
 	if t.options.RejectUnknownPaths {
 		end = errPath
@@ -234,20 +234,20 @@ func (t *Transport) other(req *http.Request, next next) (*http.Response, error) 
 	case offers == nil || !offers.Load():
 		return resp, err
 	case end == nil:
-		return marked(req)(resp, err)
+		return markUnchecked(req)(resp, err)
 	case err == nil && resp.Body != nil:
 		_ = resp.Body.Close()
 	}
-	return t.raised(req, nil, errPath), nil
+	return t.errorResponse(req, nil, errPath), nil
 }
 
-// marked returns a function that marks the response to req, whose calls were not
+// markUnchecked returns a function that marks the response to req, whose calls were not
 // validated.
-func marked(req *http.Request) func(*http.Response, error) (*http.Response, error) {
+func markUnchecked(req *http.Request) func(*http.Response, error) (*http.Response, error) {
 	return func(resp *http.Response, err error) (*http.Response, error) {
-		resp, err = unread(resp, err)
+		resp, err = markUnread(resp, err)
 		if call, ok := req.Context().Value(callKey{}).(*Call); ok && err == nil && resp != nil && resp.Header.Get(statusHeader) != "" {
-			call.mark(unchecked)
+			call.setStatus(unchecked)
 		}
 		return resp, err
 	}
@@ -259,7 +259,7 @@ func (t *Transport) codecOf(req *http.Request) wire.Codec {
 	if req.Method != http.MethodPost || req.URL == nil {
 		return nil
 	}
-	_, c := t.asked(req)
+	_, c := t.formatOf(req)
 	return c
 }
 
@@ -301,9 +301,9 @@ func signed(req *http.Request) bool {
 // digests are the headers that hold a digest of a body.
 var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
 
-// take reads the body. If the body is incomplete or longer than MaxBody, rest
+// readBody reads the body. If the body is incomplete or longer than MaxBody, rest
 // is not nil and reads all of it from the start.
-func (t *Transport) take(req *http.Request) (body []byte, rest io.ReadCloser, err error) {
+func (t *Transport) readBody(req *http.Request) (body []byte, rest io.ReadCloser, err error) {
 	most := t.options.MaxBody
 	buf := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), 1<<20)+bytes.MinRead))
 	n, err := buf.ReadFrom(io.LimitReader(req.Body, most+1))
@@ -329,23 +329,23 @@ type readCloser struct {
 	io.Closer
 }
 
-// again returns req with the given body in place of the one that was read.
-func again(req *http.Request, body io.ReadCloser) *http.Request {
+// withBody returns req with the given body in place of the one that was read.
+func withBody(req *http.Request, body io.ReadCloser) *http.Request {
 	out := req.WithContext(req.Context())
 	out.Body = body
 	return out
 }
 
-// step prepares one request of the client.
-func (t *Transport) step(in *received, next next, client *proxy.Client) *step {
+// newExchange prepares one request of the client.
+func (t *Transport) newExchange(in *received, next next, client *proxy.Client) *exchange {
 	call, watched := in.req.Context().Value(callKey{}).(*Call)
 	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
-		call.begin(in.asked, in.req.Header.Get("X-Stainless-Retry-Count") == "0")
+		call.begin(in.request, in.req.Header.Get("X-Stainless-Retry-Count") == "0")
 	} else {
 		call = &Call{}
 	}
 	if !client.Direct() {
 		client = nil
 	}
-	return &step{t: t, codec: in.codec, req: in.req, url: in.at, body: in.body, next: next, client: client, call: call, began: time.Now(), streams: in.codec.WantsStream(in.at.Path, in.body)}
+	return &exchange{t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, next: next, client: client, call: call, began: time.Now(), streams: in.codec.WantsStream(in.formatURL.Path, in.body)}
 }

@@ -22,51 +22,51 @@ import (
 
 // attempt is one model call of a step.
 type attempt struct {
-	step *step
-	n    int
-	req  *middleware.Request
+	exchange *exchange
+	n        int
+	req      *middleware.Request
 
-	resp    *http.Response     // the provider's response; the step reads its body
-	inflate bool               // the body was compressed, so its headers no longer apply
-	raw     []byte             // the bytes of the body that were read, and that stream did not get
-	rest    io.ReadCloser      // the whole body of a response that is passed on; guarded by step.mu
-	failure error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by step.mu
-	native  *middleware.Native // of the response; guarded by step.mu
-	stream  wire.Stream
-	reading sync.Mutex    // held while stream reads, and not while the body is awaited
-	idle    bool          // the body is awaited; guarded by reading
-	passed  atomic.Bool   // the chain has passed an event on since show was called last
-	begun   bool          // a byte of the body other than white space has arrived; guarded by step.mu
-	through bool          // the body was passed on unread, to its end
-	bodyErr error         // at the end of that body, or nil
-	err     error         // of the model call; read it after done is closed
-	done    chan struct{} // closed when the model call has returned
-	cancel  context.CancelCauseFunc
-	untie   func() bool // stops the cancellation of the attempt by the chain's context
+	resp          *http.Response     // the provider's response; the step reads its body
+	inflate       bool               // the body was compressed, so its headers no longer apply
+	raw           []byte             // the bytes of the body that were read, and that stream did not get
+	passedBody    io.ReadCloser      // the whole body of a response that is passed on; guarded by exchange.mu
+	failure       error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by exchange.mu
+	native        *middleware.Native // of the response; guarded by exchange.mu
+	stream        wire.Stream
+	streaming     sync.Mutex    // held while stream reads, and not while the body is awaited
+	awaitsBody    bool          // the body is awaited; guarded by reading
+	eventPassed   atomic.Bool   // the chain has passed an event on since show was called last
+	begun         bool          // a byte of the body other than white space has arrived; guarded by exchange.mu
+	passedThrough bool          // the body was passed on unread, to its end
+	bodyErr       error         // at the end of that body, or nil
+	err           error         // of the model call; read it after done is closed
+	done          chan struct{} // closed when the model call has returned
+	cancel        context.CancelCauseFunc
+	untie         func() bool // stops the cancellation of the attempt by the chain's context
 }
 
 // model is the ModelCall inside the chain.
 func model(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-	s, ok := ctx.Value(stepKey{}).(*step)
+	s, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, errOutside
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.brokeLive() {
+	if s.liveBroke() {
 		return nil, errShown
 	}
 	return s.attempt(ctx, req)
 }
 
 // attempt makes one model call.
-func (s *step) attempt(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-	body, err := s.encode(req)
+func (x *exchange) attempt(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	body, err := x.encode(req)
 	if err != nil {
 		return nil, err
 	}
-	a := s.newAttempt(req)
+	a := x.newAttempt(req)
 	if a == nil {
 		return nil, ErrModelCalls
 	}
@@ -77,24 +77,24 @@ func (s *step) attempt(ctx context.Context, req *middleware.Request) (*middlewar
 	a.cancel = cancel
 	a.untie = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	start := time.Now()
-	resp, err := s.send(ctx, a, own, body)
+	resp, err := x.send(ctx, a, own, body)
 	a.err = err
-	s.mu.Lock()
-	s.upstream += time.Since(start)
-	s.mu.Unlock()
-	if a.rest == nil {
+	x.mu.Lock()
+	x.upstream += time.Since(start)
+	x.mu.Unlock()
+	if a.passedBody == nil {
 		a.untie()
 		cancel(nil)
 	}
 	return resp, err
 }
 
-// brokeLive reports whether a response broke off of which the client got a
+// liveBroke reports whether a response broke off of which the client got a
 // part. No other response can replace it, so no further attempt is made.
-func (s *step) brokeLive() bool {
-	s.mu.Lock()
-	live, spoken := s.live, s.spoken
-	s.mu.Unlock()
+func (x *exchange) liveBroke() bool {
+	x.mu.Lock()
+	live, spoken := x.live, x.textSent
+	x.mu.Unlock()
 	if !spoken {
 		return false
 	}
@@ -106,36 +106,36 @@ func (s *step) brokeLive() bool {
 	}
 }
 
-// usedUp reports whether MaxModelCalls allows no more attempts. s.mu is held.
-func (s *step) usedUp() bool {
-	most := s.t.options.MaxModelCalls
-	return most != middleware.Unlimited && len(s.attempts) >= most
+// callsUsedUp reports whether MaxModelCalls allows no more attempts. x.mu is held.
+func (x *exchange) callsUsedUp() bool {
+	most := x.t.options.MaxModelCalls
+	return most != middleware.Unlimited && len(x.attempts) >= most
 }
 
 // newAttempt returns nil if MaxModelCalls allows no more of them.
-func (s *step) newAttempt(req *middleware.Request) *attempt {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.usedUp() {
+func (x *exchange) newAttempt(req *middleware.Request) *attempt {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.callsUsedUp() {
 		return nil
 	}
-	a := &attempt{step: s, n: len(s.attempts), req: req, done: make(chan struct{})}
-	s.attempts = append(s.attempts, a)
+	a := &attempt{exchange: x, n: len(x.attempts), req: req, done: make(chan struct{})}
+	x.attempts = append(x.attempts, a)
 	return a
 }
 
 // send sends the request and reads the response.
-func (s *step) send(ctx context.Context, a *attempt, own context.Context, body []byte) (*middleware.Response, error) {
-	resp, err := s.next(s.outgoing(own, a.req, body))
+func (x *exchange) send(ctx context.Context, a *attempt, own context.Context, body []byte) (*middleware.Response, error) {
+	resp, err := x.next(x.httpRequest(own, a.req, body))
 	if err == nil && resp == nil {
 		err = errors.New("transport: neither a response nor an error")
 	}
 	if err != nil {
-		return nil, s.networkFailure(ctx, a, err)
+		return nil, x.networkFailure(ctx, a, err)
 	}
 	a.resp = resp
-	answer, err := s.read(ctx, a)
-	if a.rest == nil && resp.Body != nil {
+	answer, err := x.read(ctx, a)
+	if a.passedBody == nil && resp.Body != nil {
 		_ = resp.Body.Close()
 	}
 	return answer, err
@@ -143,19 +143,19 @@ func (s *step) send(ctx context.Context, a *attempt, own context.Context, body [
 
 // encode writes req with the provider's ids. A request that a middleware built
 // itself asks for a stream exactly if the client does.
-func (s *step) encode(req *middleware.Request) ([]byte, error) {
-	if req.Native == nil || req.Native.Dialect != s.codec.Dialect() {
+func (x *exchange) encode(req *middleware.Request) ([]byte, error) {
+	if req.Native == nil || req.Native.Dialect != x.codec.Dialect() {
 		fresh := *req
-		if fresh.Sink = nil; s.streams {
+		if fresh.Sink = nil; x.streams {
 			fresh.Sink = func(middleware.Event) error { return nil }
 		}
 		req = &fresh
 	}
-	body, err := s.codec.EncodeRequest(req)
-	if err != nil || s.t.ids.empty() {
+	body, err := x.codec.EncodeRequest(req)
+	if err != nil || x.t.ids.empty() {
 		return body, err
 	}
-	return s.codec.RenamePrevious(body, s.t.ids.of), nil
+	return x.codec.RenamePrevious(body, x.t.ids.storedID), nil
 }
 
 // clientOf returns middleware.Request.Client: a keyed hash of the client's name, the
@@ -176,26 +176,26 @@ func (t *Transport) clientOf(req *http.Request) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// outgoing returns a clone of the client's request with another body.
-func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byte) *http.Request {
-	changed := !bytes.Equal(body, s.body)
+// httpRequest returns a clone of the client's request with another body.
+func (x *exchange) httpRequest(ctx context.Context, req *middleware.Request, body []byte) *http.Request {
+	changed := !bytes.Equal(body, x.body)
 	if !changed {
-		body = s.body // an open stream keeps one of them
+		body = x.body // an open stream keeps one of them
 	}
-	out := s.req.Clone(ctx)
+	out := x.req.Clone(ctx)
 	for k, values := range req.Header {
 		out.Header[http.CanonicalHeaderKey(k)] = slices.Clone(values)
 	}
-	s.mu.Lock()
-	if s.first == nil {
-		s.first = body
+	x.mu.Lock()
+	if x.first == nil {
+		x.first = body
 	}
-	other := !bytes.Equal(s.first, body)
-	s.mu.Unlock()
+	other := !bytes.Equal(x.first, body)
+	x.mu.Unlock()
 	if other { // an idempotency key belongs to one body
 		out.Header.Del("Idempotency-Key")
 	}
-	if accept := readable(out.Header.Values("Accept-Encoding")); accept == "" {
+	if accept := decodableEncodings(out.Header.Values("Accept-Encoding")); accept == "" {
 		out.Header.Del("Accept-Encoding")
 	} else {
 		out.Header.Set("Accept-Encoding", accept)
@@ -215,9 +215,9 @@ func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byt
 	return out
 }
 
-// readable returns the encodings of an Accept-Encoding that this package can
+// decodableEncodings returns the encodings of an Accept-Encoding that this package can
 // decode, or "" if there are none.
-func readable(accept []string) string {
+func decodableEncodings(accept []string) string {
 	var kept []string
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		name, _, _ := strings.Cut(part, ";")
@@ -231,9 +231,9 @@ func readable(accept []string) string {
 
 // networkFailure returns err as a network error. If the context has ended, it
 // also wraps the context's error.
-func (s *step) networkFailure(ctx context.Context, a *attempt, err error) error {
+func (x *exchange) networkFailure(ctx context.Context, a *attempt, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return a.fails(&networkError{err, withoutQuery(err.Error(), s.req)})
+	return a.fail(&networkError{err, withoutQuery(err.Error(), x.req)})
 }

@@ -11,8 +11,8 @@ import (
 // provider wait.
 const mostUnread = 1 << 20
 
-// shown is where the bytes of a stream go, as soon as the client may have them.
-type shown interface {
+// bodyWriter is where the bytes of a stream go, as soon as the client may have them.
+type bodyWriter interface {
 	// put adds bytes without waiting for the client, if there is a buffer. It may
 	// keep b. It returns false if the client takes no more.
 	put(b []byte) bool
@@ -24,7 +24,7 @@ type shown interface {
 	// ended reports whether the client takes no more.
 	ended() bool
 	// unread reports whether there are bytes that the client has not read.
-	unread() bool
+	hasUnread() bool
 }
 
 // pipe is the body of a response that is streamed to the client. Its writer
@@ -118,8 +118,8 @@ func (p *pipe) ended() bool {
 	return p.err != nil || p.closed
 }
 
-// unread is part of shown.
-func (p *pipe) unread() bool {
+// hasUnread is part of shown.
+func (p *pipe) hasUnread() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at < len(p.buf)

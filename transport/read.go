@@ -17,50 +17,50 @@ import (
 )
 
 // read reads the response of an attempt.
-func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, error) {
+func (x *exchange) read(ctx context.Context, a *attempt) (*middleware.Response, error) {
 	if a.resp.StatusCode >= 400 {
-		return nil, s.readRefusal(ctx, a)
+		return nil, x.readRefusal(ctx, a)
 	}
-	if err := s.redirected(a.resp); err != nil {
+	if err := x.redirectError(a.resp); err != nil {
 		return nil, err
 	}
-	if why := empty(a.resp); why != "" {
+	if why := emptyReason(a.resp); why != "" {
 		return nil, a.passOn(errors.New(why))
 	}
 	body := io.Reader(a.resp.Body)
-	if why := s.strange(a.resp); why != nil {
-		return nil, s.unreadable(ctx, a, body, why)
+	if why := x.unsupported(a.resp); why != nil {
+		return nil, x.unreadable(ctx, a, body, why)
 	}
 	if encoding(a.resp) == "gzip" {
 		z, err := gzip.NewReader(body)
 		if err != nil {
-			return nil, s.networkFailure(ctx, a, err)
+			return nil, x.networkFailure(ctx, a, err)
 		}
 		body, a.inflate = z, true
 	}
 	if a.resp.StatusCode >= 300 { // the Go SDKs of OpenAI and Anthropic take every status below 400 for an answer
-		return nil, s.unreadable(ctx, a, body, errors.New("status "+http.StatusText(a.resp.StatusCode)))
+		return nil, x.unreadable(ctx, a, body, errors.New("status "+http.StatusText(a.resp.StatusCode)))
 	}
-	return s.readAnswer(ctx, a, body)
+	return x.readAnswer(ctx, a, body)
 }
 
 // passOn returns the error for a response that the client gets unchanged: the
 // bytes that were read and those that follow. The client's context then
 // governs it.
 func (a *attempt) passOn(err error) error {
-	a.step.mu.Lock()
-	if a.step.latest == a {
-		a.step.latest = nil
+	a.exchange.mu.Lock()
+	if a.exchange.latest == a {
+		a.exchange.latest = nil
 	}
-	a.step.mu.Unlock()
+	a.exchange.mu.Unlock()
 	a.untie()
-	stop := context.AfterFunc(a.step.req.Context(), func() { a.cancel(context.Cause(a.step.req.Context())) })
+	stop := context.AfterFunc(a.exchange.req.Context(), func() { a.cancel(context.Cause(a.exchange.req.Context())) })
 	body := a.resp.Body
 	if body == nil {
 		body = http.NoBody
 	}
 	rest := io.Reader(body)
-	if text := a.text(); text != "" {
+	if text := a.receivedText(); text != "" {
 		rest = io.MultiReader(strings.NewReader(text), body)
 	}
 	whole := readCloser{rest, closer(func() error {
@@ -68,14 +68,14 @@ func (a *attempt) passOn(err error) error {
 		a.cancel(nil)
 		return body.Close()
 	})}
-	a.step.mu.Lock()
-	a.rest = whole
-	late := a.step.closed
-	a.step.mu.Unlock()
+	a.exchange.mu.Lock()
+	a.passedBody = whole
+	late := a.exchange.closed
+	a.exchange.mu.Unlock()
 	if late {
 		_ = whole.Close()
 	}
-	return a.fails(&passedError{err})
+	return a.fail(&passedError{err})
 }
 
 type closer func() error
@@ -83,23 +83,23 @@ type closer func() error
 func (c closer) Close() error { return c() }
 
 // readRefusal reads a response with an error status.
-func (s *step) readRefusal(ctx context.Context, a *attempt) error {
+func (x *exchange) readRefusal(ctx context.Context, a *attempt) error {
 	if a.resp.Body != nil {
-		raw, err := io.ReadAll(io.LimitReader(a.resp.Body, s.t.options.MaxBody+1))
+		raw, err := io.ReadAll(io.LimitReader(a.resp.Body, x.t.options.MaxBody+1))
 		if err != nil {
-			return s.networkFailure(ctx, a, err)
+			return x.networkFailure(ctx, a, err)
 		}
 		a.raw = raw
-		if int64(len(raw)) > s.t.options.MaxBody {
+		if int64(len(raw)) > x.t.options.MaxBody {
 			return a.passOn(errors.New("an error of more than MaxBody"))
 		}
 	}
-	return a.fails(s.codec.DecodeError(a.resp.StatusCode, a.resp.Header, plain(a.resp, a.raw)))
+	return a.fail(x.codec.DecodeError(a.resp.StatusCode, a.resp.Header, decompressed(a.resp, a.raw)))
 }
 
-// plain returns the decompressed body of an error. A body of more than 1 MiB
+// decompressed returns the decompressed body of an error. A body of more than 1 MiB
 // is cut there.
-func plain(resp *http.Response, raw []byte) []byte {
+func decompressed(resp *http.Response, raw []byte) []byte {
 	if encoding(resp) != "gzip" {
 		return raw
 	}
@@ -111,13 +111,13 @@ func plain(resp *http.Response, raw []byte) []byte {
 	return b
 }
 
-// patience is how long a server may keep the connection open after the end of
+// endGrace is how long a server may keep the connection open after the end of
 // its stream. SDKs do not wait at all, but a connection can be reused only after
 // it was read to its end.
-const patience = time.Second
+const endGrace = time.Second
 
-// text returns the part of the body that was read.
-func (a *attempt) text() string {
+// receivedText returns the part of the body that was read.
+func (a *attempt) receivedText() string {
 	switch {
 	case a.stream == nil:
 		return string(a.raw)
@@ -127,32 +127,32 @@ func (a *attempt) text() string {
 	return a.stream.Text() + string(a.raw)
 }
 
-// untaken returns what was read of a stream behind the bytes that the client got.
-func (a *attempt) untaken() []byte { return []byte(a.stream.Untaken() + string(a.raw)) }
+// unsent returns what was read of a stream behind the bytes that the client got.
+func (a *attempt) unsent() []byte { return []byte(a.stream.Untaken() + string(a.raw)) }
 
 // readAnswer reads a response through the codec, and streams the safe part to
 // the client.
-func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
+func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
 	sink := a.req.Sink
-	if s.ready != nil {
-		s.watch.renew()
-		sink = s.watch.emit(sink)
+	if x.ready != nil {
+		x.events.reset()
+		sink = x.events.track(sink)
 	}
-	a.stream = s.codec.NewStream(a.req, sink)
-	s.hears(a)
+	a.stream = x.codec.NewStream(a.req, sink)
+	x.startKeepAlive(a)
 	buf := proxy.NewBuffer(a.resp.ContentLength)
 	defer buf.Free()
-	left := s.t.options.MaxBody
+	left := x.t.options.MaxBody
 	var late *time.Timer // fires some time after the end mark
-	a.reading.Lock()
-	defer a.reading.Unlock()
-	s.heeded.Store(a)
+	a.streaming.Lock()
+	defer a.streaming.Unlock()
+	x.reading.Store(a)
 	for {
-		n, readErr := s.awaited(a, body, buf.Bytes())
+		n, readErr := x.readMore(a, body, buf.Bytes())
 		p := buf.Bytes()[:n]
 		if left -= int64(n); left < 0 {
 			a.raw = bytes.Clone(p)
-			return nil, s.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
+			return nil, x.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
 		}
 		if n > 0 {
 			if _, err := a.stream.Write(p); err != nil {
@@ -160,52 +160,52 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 					return nil, err // the error of the sink
 				}
 				_, _ = a.stream.Close() // a later response may continue what was taken of this one
-				return nil, s.unreadable(ctx, a, body, err)
+				return nil, x.unreadable(ctx, a, body, err)
 			}
-			s.begins(a, p)
-			s.show(a)
+			x.noteBegun(a, p)
+			x.show(a)
 		}
 		if late == nil && a.stream.Ended() {
-			late = time.AfterFunc(patience, func() { a.cancel(nil) })
+			late = time.AfterFunc(endGrace, func() { a.cancel(nil) })
 			defer late.Stop()
 		}
 		if readErr == nil {
 			readErr = ctx.Err() // a body need not report that the context ended
 		}
 		if readErr != nil {
-			return s.closeAnswer(ctx, a, body, readErr)
+			return x.closeAnswer(ctx, a, body, readErr)
 		}
 		buf.Next(n)
 	}
 }
 
-// awaited reads from the body. Meanwhile events that the chain passes on are
+// readMore reads from the body. Meanwhile events that the chain passes on are
 // shown. The caller holds a.reading.
-func (s *step) awaited(a *attempt, body io.Reader, buf []byte) (int, error) {
-	a.idle = true
-	a.reading.Unlock()
+func (x *exchange) readMore(a *attempt, body io.Reader, buf []byte) (int, error) {
+	a.awaitsBody = true
+	a.streaming.Unlock()
 	defer func() {
-		a.reading.Lock()
-		a.idle = false
+		a.streaming.Lock()
+		a.awaitsBody = false
 	}()
-	s.showPassed(a)
+	x.showPassed(a)
 	return body.Read(buf)
 }
 
-// begins records that the body of a, of which p was read, has begun. White space does
+// noteBegun records that the body of a, of which p was read, has begun. White space does
 // not show yet whether a stream follows.
-func (s *step) begins(a *attempt, p []byte) {
+func (x *exchange) noteBegun(a *attempt, p []byte) {
 	if a.begun || len(bytes.TrimLeft(p, " \t\r\n")) == 0 {
 		return
 	}
-	s.mu.Lock()
+	x.mu.Lock()
 	a.begun = true
-	s.mu.Unlock()
+	x.mu.Unlock()
 }
 
 // closeAnswer takes the response from the codec. A network error after the end
 // of the response is ignored.
-func (s *step) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
+func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
 	resp, err := a.stream.Close()
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
@@ -213,20 +213,20 @@ func (s *step) closeAnswer(ctx context.Context, a *attempt, body io.Reader, read
 	var refusal *middleware.ModelError
 	switch {
 	case err == nil:
-		s.mu.Lock()
-		a.native, s.answered = resp.Native, true
-		s.mu.Unlock()
+		x.mu.Lock()
+		a.native, x.answered = resp.Native, true
+		x.mu.Unlock()
 		return resp, nil
 	case errors.As(err, &refusal):
-		a.fails(refusal)
+		a.fail(refusal)
 		return nil, err
 	case readErr != io.EOF:
-		return nil, s.networkFailure(ctx, a, readErr)
+		return nil, x.networkFailure(ctx, a, readErr)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, s.networkFailure(ctx, a, err)
+		return nil, x.networkFailure(ctx, a, err)
 	}
 	if !errors.Is(err, wire.ErrShape) {
 		return nil, err
 	}
-	return nil, s.unreadable(ctx, a, body, err)
+	return nil, x.unreadable(ctx, a, body, err)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// step is one request of the client on its way through the chain.
-type step struct {
+// exchange is one request of the client on its way through the chain.
+type exchange struct {
 	t       *Transport
 	codec   wire.Codec
 	req     *http.Request // the client's; it is not modified
@@ -29,33 +29,33 @@ type step struct {
 	tools   bool // the client offers tools
 	streams bool // the client asks for a stream
 
-	ctx    context.Context // of the chain; done at the end of the step
-	cancel context.CancelFunc
-	ready  chan outcome // of a response that is returned; nil if it is not a stream
-	watch  watch
-	heeded atomic.Pointer[attempt] // the latest whose body is read
+	ctx     context.Context // of the chain; done at the end of the step
+	cancel  context.CancelFunc
+	ready   chan outcome // of a response that is returned; nil if it is not a stream
+	events  eventTracker
+	reading atomic.Pointer[attempt] // the latest whose body is read
 
-	mu        sync.Mutex // guards the fields below and the attempts' fields marked so
-	attempts  []*attempt
-	answered  bool        // an attempt has a response: later ones are not streamed
-	over      bool        // the chain has ended
-	closed    bool        // the step has ended
-	latest    *attempt    // the last attempt with a good status whose body is read
-	live      *attempt    // the attempt whose bytes the client got first
-	shown     shown       // the client's body, once live is set
-	shownText string      // of live, as the chain passed it on
-	spoken    bool        // more of live was sent than a keep-alive needs
-	mute      bool        // the response is passed on unread, so it gets no keep-alive
-	timer     *time.Timer // of the keep-alive
-	heard     time.Time   // when the client got bytes last
-	first     []byte      // the body of the first model call
-	ended     ended       // values for the trailers of a live response
-	began     time.Time
-	upstream  time.Duration // spent on model calls
-	repaired  int           // repaired calls of the response
-	rescued   int           // calls of the response that the model had written as text
-	healed    []string      // the rules by which a refused request was changed
-	panicked  *Panic        // of a keep-alive
+	mu          sync.Mutex // guards the fields below and the attempts' fields marked so
+	attempts    []*attempt
+	answered    bool          // an attempt has a response: later ones are not streamed
+	chainEnded  bool          // the chain has ended
+	closed      bool          // the step has ended
+	latest      *attempt      // the last attempt with a good status whose body is read
+	live        *attempt      // the attempt whose bytes the client got first
+	out         bodyWriter    // the client's body, once live is set
+	shownText   string        // of live, as the chain passed it on
+	textSent    bool          // more of live was sent than a keep-alive needs
+	noKeepAlive bool          // the response is passed on unread, so it gets no keep-alive
+	timer       *time.Timer   // of the keep-alive
+	lastSent    time.Time     // when the client got bytes last
+	first       []byte        // the body of the first model call
+	trailer     trailerValues // values for the trailers of a live response
+	began       time.Time
+	upstream    time.Duration // spent on model calls
+	repaired    int           // repaired calls of the response
+	rescued     int           // calls of the response that the model had written as text
+	healed      []string      // the rules by which a refused request was changed
+	panicked    *Panic        // of a keep-alive
 }
 
 // outcome is what the client gets.
@@ -66,90 +66,90 @@ type outcome struct {
 	value    any // of the panic
 }
 
-type stepKey struct{}
+type exchangeKey struct{}
 
 // run sends the request through the chain. A Handler's client gets a stream while
 // the chain runs. For any other client that asks for a stream, the chain runs in a
 // goroutine, which outlives run if bytes are streamed before the chain has returned.
-func (s *step) run(asked *middleware.Request) (*http.Response, error) {
-	s.tools, asked.Client = len(asked.Tools) > 0, s.t.clientOf(s.req)
-	s.ctx, s.cancel = context.WithCancel(context.WithValue(s.req.Context(), stepKey{}, s))
-	if !s.streams {
+func (x *exchange) run(request *middleware.Request) (*http.Response, error) {
+	x.tools, request.Client = len(request.Tools) > 0, x.t.clientOf(x.req)
+	x.ctx, x.cancel = context.WithCancel(context.WithValue(x.req.Context(), exchangeKey{}, x))
+	if !x.streams {
 		var kept *attempt
 		ended := false
 		defer func() {
 			if !ended {
-				s.call.end(nil, errGone, 0)
+				x.call.end(nil, errGone, 0)
 			}
-			s.close(kept)
+			x.close(kept)
 		}()
-		o, passed := s.whole(s.ask(asked))
+		o, passed := x.respond(x.runChain(request))
 		ended, kept = true, passed
-		s.describe(o.resp)
+		x.addFigures(o.resp)
 		return o.resp, o.err
 	}
-	s.ready = make(chan outcome, 1)
-	asked.Sink = s.arrived
-	if s.client == nil {
-		go s.stream(asked)
-	} else if s.stream(asked); s.live != nil {
-		return nil, s.sent()
+	x.ready = make(chan outcome, 1)
+	request.Sink = x.arrived
+	if x.client == nil {
+		go x.runStream(request)
+	} else if x.runStream(request); x.live != nil {
+		return nil, x.endDirect()
 	}
-	o := <-s.ready
+	o := <-x.ready
 	if o.panicked {
 		panic(o.value)
 	}
 	return o.resp, o.err
 }
 
-// ask runs the chain.
-func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
-	resp, err := s.t.call(s.ctx, asked)
+// runChain runs the chain.
+func (x *exchange) runChain(request *middleware.Request) (*middleware.Response, error) {
+	resp, err := x.t.call(x.ctx, request)
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
 	}
-	s.mu.Lock()
-	if s.panicked != nil {
-		resp, err = nil, s.panicked
+	x.mu.Lock()
+	if x.panicked != nil {
+		resp, err = nil, x.panicked
 	}
-	s.repaired = repairedCalls(resp)
+	x.repaired = repairedCalls(resp)
 	if resp != nil {
-		s.rescued = rescue.Calls(resp.Report)
+		x.rescued = rescue.Calls(resp.Report)
 	}
-	s.healed = middleware.ReportOf(resp, err).Healed()
-	upstream := s.upstream
-	s.mu.Unlock()
-	s.call.end(resp, err, upstream)
+	x.healed = middleware.ReportOf(resp, err).Healed()
+	upstream := x.upstream
+	x.mu.Unlock()
+	x.call.end(resp, err, upstream)
 	return resp, err
 }
 
-// stream runs the chain for a client that asks for a stream. If no byte was
+// runStream runs the chain for a client that asks for a stream. If no byte was
 // streamed in the end, s.ready has the outcome.
-func (s *step) stream(asked *middleware.Request) {
+func (x *exchange) runStream(request *middleware.Request) {
 	var kept *attempt
 	ended := false
 	defer func() {
 		if !ended {
-			s.broken(recover())
+			x.recoverStream(recover())
 		}
-		s.close(kept)
+		x.close(kept)
 	}()
-	resp, err := s.ask(asked)
-	if s.decided() {
-		s.finish(resp, err)
+	resp, err := x.runChain(request)
+	if x.endChain() {
+		x.finish(resp, err)
 		ended = true
 		return
 	}
-	o, passed := s.whole(resp, err)
+	o, passed := x.respond(resp, err)
 	ended, kept = true, passed
-	s.describe(o.resp)
-	s.ready <- o
+	x.addFigures(o.resp)
+	x.ready <- o
 }
 
-// broken ends a step whose goroutine panicked, or ended if value is nil. The
+// recoverStream ends a step whose goroutine panicked, or ended if value is nil. The
 // codec may panic again while it writes that error: then the client's body
 // ends with the second panic.
-func (s *step) broken(value any) {
+func (x *exchange) recoverStream(value any) {
 	err := errGone
 	if value != nil {
 		err = &Panic{Value: value, Stack: debug.Stack()}
@@ -157,48 +157,48 @@ func (s *step) broken(value any) {
 	defer func() {
 		switch again := recover(); {
 		case again == nil:
-		case s.decided():
-			s.shown.end(nil, err)
+		case x.endChain():
+			x.out.end(nil, err)
 		default:
-			s.ready <- outcome{panicked: true, value: again}
+			x.ready <- outcome{panicked: true, value: again}
 		}
 	}()
-	s.call.end(nil, err, 0)
+	x.call.end(nil, err, 0)
 	switch {
-	case s.decided():
-		s.finish(nil, err)
+	case x.endChain():
+		x.finish(nil, err)
 	case value != nil:
-		s.ready <- outcome{panicked: true, value: value}
+		x.ready <- outcome{panicked: true, value: value}
 	default:
-		o, _ := s.whole(nil, err)
-		s.ready <- o
+		o, _ := x.respond(nil, err)
+		x.ready <- o
 	}
 }
 
-// decided records that the chain has returned, so no response goes live from
+// endChain records that the chain has returned, so no response goes live from
 // then on. It reports whether one is live.
-func (s *step) decided() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	return s.live != nil
+func (x *exchange) endChain() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.chainEnded = true
+	return x.live != nil
 }
 
 // close releases everything but kept, whose body the client reads.
-func (s *step) close(kept *attempt) {
-	s.cancel()
+func (x *exchange) close(kept *attempt) {
+	x.cancel()
 	var rests []io.Closer
-	s.mu.Lock()
-	s.closed = true
-	if s.timer != nil {
-		s.timer.Stop()
+	x.mu.Lock()
+	x.closed = true
+	if x.timer != nil {
+		x.timer.Stop()
 	}
-	for _, a := range s.attempts {
-		if a != kept && a.rest != nil {
-			rests = append(rests, a.rest)
+	for _, a := range x.attempts {
+		if a != kept && a.passedBody != nil {
+			rests = append(rests, a.passedBody)
 		}
 	}
-	s.mu.Unlock()
+	x.mu.Unlock()
 	for _, r := range rests {
 		_ = r.Close()
 	}

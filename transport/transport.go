@@ -276,7 +276,7 @@ func New(o Options, mws ...middleware.Middleware) *Transport {
 // body. Pass the method value to option.WithMiddleware of the SDKs of OpenAI
 // and Anthropic.
 func (t *Transport) Hook(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	return t.do(req, next, nil)
+	return t.roundTrip(req, next, nil)
 }
 
 // RoundTripper returns an http.RoundTripper that sends model calls through the
@@ -298,7 +298,7 @@ type roundTripper struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	return r.t.do(req, r.base.RoundTrip, nil)
+	return r.t.roundTrip(req, r.base.RoundTrip, nil)
 }
 
 // CloseIdleConnections calls the method of the base, for http.Client.
