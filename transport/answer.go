@@ -45,6 +45,28 @@ func (x *exchange) respond(resp *middleware.Response, err error) (o outcome, pas
 	return outcome{resp: x.errorResponse(err)}, nil
 }
 
+// answerResponse returns resp for a client that has received nothing yet: the
+// provider's response with the changes of the chain, or a response that the
+// chain wrote.
+func (x *exchange) answerResponse(resp *middleware.Response) (*http.Response, error) {
+	if changed := x.withNative(resp); x.origin(changed) != nil {
+		body, err := x.codec.EncodeResponse(changed)
+		if err == nil {
+			return x.changedResponse(changed, body), nil
+		}
+		if resp.Native != nil {
+			return nil, err
+		}
+	}
+	body, kind, err := x.codec.EncodeAnswer(x.url.RequestURI(), x.body, resp)
+	if err != nil {
+		return nil, err
+	}
+	r := newResponse(x.req, http.StatusOK, kind)
+	setBody(r, body, x.streams)
+	return r, nil
+}
+
 // changedResponse returns a response with body, and with the status and the headers of
 // the attempt that resp comes from.
 func (x *exchange) changedResponse(resp *middleware.Response, body []byte) *http.Response {
@@ -113,84 +135,6 @@ func newResponse(req *http.Request, status int, kind string) *http.Response {
 	}
 }
 
-// passedResponse returns a response that is passed on unread.
-func (x *exchange) passedResponse(a *attempt) *http.Response {
-	r := a.clientHeader()
-	r.Body = a.passedBody
-	if r, _ = markUnread(r, nil); r.Header.Get(statusHeader) != "" {
-		x.call.setStatus(unchecked)
-	}
-	return r
-}
-
-// refusalResponse returns the provider's own error response for an error of the chain.
-// It asks the client not to retry in three cases: the chain used up
-// MaxModelCalls by calls of its own, it has already re-asked because the provider
-// refused the model's call, or the provider refused the history.
-func (x *exchange) refusalResponse(a *attempt, err error) *http.Response {
-	r := a.clientHeader()
-	switch {
-	case a.stream != nil && x.mayHoldCalls(a):
-		r.Header.Del("Content-Length")
-		r.ContentLength = -1
-		shown := bytes.Clone(a.stream.Take())
-		events, _ := x.failureEvents(a.stream, a, err)
-		body := append(shown, events...)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-	case a.stream != nil:
-		setBody(r, []byte(a.receivedText()), a.stream.IsStream())
-	default:
-		r.Body = io.NopCloser(bytes.NewReader(a.raw))
-	}
-	refused := errors.Is(err, middleware.ErrInvalidToolCall) && a.n > 0 || errors.Is(err, middleware.ErrInvalidHistory)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if refused || x.callsUsedUp() && len(x.attempts) > 1 {
-		r.Header.Set("X-Should-Retry", "false")
-	}
-	return r
-}
-
-// mayHoldCalls reports whether a response that ended in the provider's error may
-// hold tool calls before the error. Nothing has validated such calls.
-func (x *exchange) mayHoldCalls(a *attempt) bool {
-	return x.tools && a.stream.IsStream()
-}
-
-// lastRefusal returns the last attempt if it ended with the provider's error.
-func (x *exchange) lastRefusal() *attempt {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if n := len(x.attempts); n > 0 {
-		if _, ok := x.attempts[n-1].failure.(*middleware.ModelError); ok {
-			return x.attempts[n-1]
-		}
-	}
-	return nil
-}
-
-// answerResponse returns resp for a client that has received nothing yet: the
-// provider's response with the changes of the chain, or a response that the
-// chain wrote.
-func (x *exchange) answerResponse(resp *middleware.Response) (*http.Response, error) {
-	if changed := x.withNative(resp); x.origin(changed) != nil {
-		body, err := x.codec.EncodeResponse(changed)
-		if err == nil {
-			return x.changedResponse(changed, body), nil
-		}
-		if resp.Native != nil {
-			return nil, err
-		}
-	}
-	body, kind, err := x.codec.EncodeAnswer(x.url.RequestURI(), x.body, resp)
-	if err != nil {
-		return nil, err
-	}
-	r := newResponse(x.req, http.StatusOK, kind)
-	setBody(r, body, x.streams)
-	return r, nil
-}
-
 // withNative returns resp as a change of the last response, if a middleware
 // replaced the message and dropped its Native.
 func (x *exchange) withNative(resp *middleware.Response) *middleware.Response {
@@ -250,4 +194,60 @@ func (x *exchange) ownAnswer(resp *middleware.Response) (*middleware.Response, e
 	}
 	own.Usage = resp.Usage
 	return own, nil
+}
+
+// passedResponse returns a response that is passed on unread.
+func (x *exchange) passedResponse(a *attempt) *http.Response {
+	r := a.clientHeader()
+	r.Body = a.passedBody
+	if r, _ = markUnread(r, nil); r.Header.Get(statusHeader) != "" {
+		x.call.setStatus(unchecked)
+	}
+	return r
+}
+
+// refusalResponse returns the provider's own error response for an error of the chain.
+// It asks the client not to retry in three cases: the chain used up
+// MaxModelCalls by calls of its own, it has already re-asked because the provider
+// refused the model's call, or the provider refused the history.
+func (x *exchange) refusalResponse(a *attempt, err error) *http.Response {
+	r := a.clientHeader()
+	switch {
+	case a.stream != nil && x.mayHoldCalls(a):
+		r.Header.Del("Content-Length")
+		r.ContentLength = -1
+		shown := bytes.Clone(a.stream.Take())
+		events, _ := x.failureEvents(a.stream, a, err)
+		body := append(shown, events...)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	case a.stream != nil:
+		setBody(r, []byte(a.receivedText()), a.stream.IsStream())
+	default:
+		r.Body = io.NopCloser(bytes.NewReader(a.raw))
+	}
+	refused := errors.Is(err, middleware.ErrInvalidToolCall) && a.n > 0 || errors.Is(err, middleware.ErrInvalidHistory)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if refused || x.callsUsedUp() && len(x.attempts) > 1 {
+		r.Header.Set("X-Should-Retry", "false")
+	}
+	return r
+}
+
+// lastRefusal returns the last attempt if it ended with the provider's error.
+func (x *exchange) lastRefusal() *attempt {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n := len(x.attempts); n > 0 {
+		if _, ok := x.attempts[n-1].failure.(*middleware.ModelError); ok {
+			return x.attempts[n-1]
+		}
+	}
+	return nil
+}
+
+// mayHoldCalls reports whether a response that ended in the provider's error may
+// hold tool calls before the error. Nothing has validated such calls.
+func (x *exchange) mayHoldCalls(a *attempt) bool {
+	return x.tools && a.stream.IsStream()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -16,6 +17,18 @@ import (
 // ErrModelCalls is the error of a model call that exceeds
 // Options.MaxModelCalls. Its code is budget.
 var ErrModelCalls error = &ownError{"budget", "transport: the model calls of this request are used up"}
+
+// errInflating is the error of a request that does not fit beside the others.
+var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
+	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
+
+// errBody is the error of a Handler for a body that it cannot read.
+var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
+
+// errPath is the error for a request of an unknown format that offers tools.
+var errPath = &ownError{"unknown_path", "transport: the request offers tools, and its path is in none of the formats whose calls are validated; to pass it on unvalidated, leave out Options.RejectUnknownPaths, or unusable_schemas = \"reject\" in a gateway"}
+
+var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
 // errGone is the error of a chain that did not return.
 var errGone error = &ownError{"panic", "transport: a middleware panicked, or ended its goroutine"}
@@ -38,8 +51,10 @@ func (e *ownError) Is(target error) bool {
 	return e == ErrModelCalls && target == middleware.ErrNotSent
 }
 
-func (e *ownError) Error() string         { return e.text }
-func (e *ownError) ErrorType() string     { return e.code }
+func (e *ownError) Error() string { return e.text }
+
+func (e *ownError) ErrorType() string { return e.code }
+
 func (e *ownError) ClientMessage() string { return e.text }
 
 // Panic is the error of a streamed request if a middleware or a codec panicked
@@ -76,6 +91,7 @@ type networkError struct {
 }
 
 func (e *networkError) Error() string { return e.text }
+
 func (e *networkError) Unwrap() error { return e.err }
 
 // passedError marks a response that is not in the format. The client gets it
@@ -83,23 +99,8 @@ func (e *networkError) Unwrap() error { return e.err }
 type passedError struct{ err error }
 
 func (e *passedError) Error() string { return "transport: passed on: " + e.err.Error() }
+
 func (e *passedError) Unwrap() error { return e.err }
-
-// withoutQuery removes the query of req's URL from text.
-func withoutQuery(text string, req *http.Request) string {
-	if q := req.URL.RawQuery; q != "" {
-		text = strings.ReplaceAll(text, q, "…")
-	}
-	return text
-}
-
-// fail notes and returns the error in which a ended.
-func (a *attempt) fail(err error) error {
-	a.exchange.mu.Lock()
-	defer a.exchange.mu.Unlock()
-	a.failure = err
-	return err
-}
 
 // failedAttempt returns the latest attempt of the step whose failure is in the tree
 // of err, and that failure. It returns nil if there is none.
@@ -181,6 +182,17 @@ func codeOf(err error) string {
 	return "middleware_error"
 }
 
+// errorResponse returns the response for an error before the chain.
+func (t *Transport) errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
+	return (&exchange{t: t, req: req, codec: c}).errorResponse(err)
+}
+
+// refuseUnread responds to a request for codec c that cannot be read and may offer
+// tools, because its response could not be validated.
+func (t *Transport) refuseUnread(req *http.Request, c wire.Codec) *http.Response {
+	return t.errorResponse(req, c, errRequest)
+}
+
 // errorResponse returns the response for an error of the chain.
 func (x *exchange) errorResponse(err error) *http.Response {
 	f := x.clientErrorOf(err)
@@ -192,6 +204,13 @@ func (x *exchange) errorResponse(err error) *http.Response {
 	r.Header.Set("Content-Length", "0")
 	setBody(r, encodeError(x.codec, f.status, f.code, f.message), false)
 	return r
+}
+
+func encodeError(c wire.Codec, status int, code, message string) []byte {
+	if c == nil {
+		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
+	}
+	return c.EncodeError(status, code, message)
 }
 
 // failureEvents returns the events that end a stream with an error, and the code for
@@ -214,6 +233,14 @@ func (x *exchange) failureEvents(stream wire.Stream, a *attempt, err error) (eve
 // clean shortens text for the client and removes the query of the URL, which
 // may hold a key.
 func (x *exchange) clean(text string) string { return clip(withoutQuery(text, x.req), 1000) }
+
+// withoutQuery removes the query of req's URL from text.
+func withoutQuery(text string, req *http.Request) string {
+	if q := req.URL.RawQuery; q != "" {
+		text = strings.ReplaceAll(text, q, "…")
+	}
+	return text
+}
 
 // clip cuts text at n bytes, between characters.
 func clip(text string, n int) string {

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 
 	"github.com/toolmend/toolmend/internal/proxy"
-	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -115,13 +114,6 @@ func refuse(w http.ResponseWriter, c wire.Codec, status int, code, message strin
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(encodeError(c, status, code, message))
-}
-
-func encodeError(c wire.Codec, status int, code, message string) []byte {
-	if c == nil {
-		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
-	}
-	return c.EncodeError(status, code, message)
 }
 
 var errSwitched = errors.New("transport: the upstream switched protocols without being asked")

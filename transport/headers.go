@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -69,6 +68,14 @@ func (e trailerValues) writeTo(into http.Header) {
 	}
 }
 
+// writeTrailers stores the values for the trailers of a stream.
+func (x *exchange) writeTrailers(e trailerValues) {
+	x.mu.Lock()
+	x.trailer = e
+	x.mu.Unlock()
+	x.call.setStatus(e.status)
+}
+
 // trailerNames returns the trailers with empty values, as http announces them.
 func trailerNames() http.Header { return http.Header{statusHeader: nil, errorHeader: nil} }
 
@@ -79,6 +86,14 @@ func (x *exchange) trailerNames() http.Header {
 		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[healedHeader], h[overheadHeader] = nil, nil, nil, nil, nil
 	}
 	return h
+}
+
+// fillTrailers sets the values for the trailers of a stream.
+func (x *exchange) fillTrailers(into http.Header) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.trailer.writeTo(into)
+	x.fillFigures(into)
 }
 
 // addFigures adds the headers of Options.Figures to a response, which may be nil.
@@ -119,38 +134,4 @@ func repairedCalls(resp *middleware.Response) int {
 		}
 	}
 	return n
-}
-
-// trailerBody is the body of a stream that is passed on as it arrives. It sets
-// the trailers in Read, at the end of the body: net/http does so too, and a
-// proxy reads the trailer map only after that.
-type trailerBody struct {
-	*pipe
-	exchange *exchange
-	trailer  http.Header
-}
-
-// Read is part of io.Reader.
-func (b *trailerBody) Read(p []byte) (int, error) {
-	n, err := b.pipe.Read(p)
-	if err == io.EOF {
-		b.exchange.fillTrailers(b.trailer)
-	}
-	return n, err
-}
-
-// fillTrailers sets the values for the trailers of a stream.
-func (x *exchange) fillTrailers(into http.Header) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.trailer.writeTo(into)
-	x.fillFigures(into)
-}
-
-// writeTrailers stores the values for the trailers of a stream.
-func (x *exchange) writeTrailers(e trailerValues) {
-	x.mu.Lock()
-	x.trailer = e
-	x.mu.Unlock()
-	x.call.setStatus(e.status)
 }

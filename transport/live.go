@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -34,28 +35,6 @@ func (x *exchange) show(a *attempt) {
 	}
 }
 
-// arrived is the outermost sink. A middleware may pass an event on while the
-// body of the response is awaited: then the client gets it now.
-func (x *exchange) arrived(e middleware.Event) error {
-	x.events.arrived(e)
-	if a := x.reading.Load(); a != nil {
-		a.eventPassed.Store(true)
-		x.showPassed(a)
-	}
-	return nil
-}
-
-// showPassed shows what the chain has passed on while the body is awaited. If the
-// stream is being read, the reader calls show or showPassed later.
-func (x *exchange) showPassed(a *attempt) {
-	for a.eventPassed.Load() && a.streaming.TryLock() {
-		if a.eventPassed.Store(false); a.awaitsBody {
-			x.show(a)
-		}
-		a.streaming.Unlock()
-	}
-}
-
 // showSafe sends the client the safe bytes of a, if they may be sent. shown
 // reports whether it did, and begin whether they are the first bytes of the
 // response.
@@ -76,113 +55,52 @@ func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
 	return begin, true
 }
 
-// finish ends a stream of which the client got a part.
-func (x *exchange) finish(resp *middleware.Response, err error) {
-	a := x.live
-	select {
-	case <-a.done:
-	default: // a chain that makes two calls at once returned the other response
-		x.cancel()
-		<-a.done
-		if x.textSent {
-			err = errOther
+// goLive begins the client's response, whose body begins with the bytes of a. The
+// caller holds x.mu, and calls give.
+func (x *exchange) goLive(a *attempt) {
+	x.live = a
+	r := a.clientHeader()
+	r.Header.Del("Content-Length")
+	r.ContentLength, r.TransferEncoding = -1, nil
+	r.Trailer = x.trailerNames()
+	if x.client != nil {
+		x.client.Begin(r)
+		x.out = &directWriter{client: x.client, ctx: x.req.Context(), cancel: x.cancel}
+		return
+	}
+	p := newPipe(x.req.Context(), x.cancel)
+	x.out = p
+	r.Body = &trailerBody{p, x, r.Trailer}
+	x.ready <- outcome{resp: r}
+}
+
+// emit adds bytes for the client. The caller holds x.mu, which keeps the bytes
+// in the order of the stream.
+func (x *exchange) emit(b []byte) {
+	x.out.put(b)
+	x.lastSent = time.Now()
+}
+
+// arrived is the outermost sink. A middleware may pass an event on while the
+// body of the response is awaited: then the client gets it now.
+func (x *exchange) arrived(e middleware.Event) error {
+	x.events.arrived(e)
+	if a := x.reading.Load(); a != nil {
+		a.eventPassed.Store(true)
+		x.showPassed(a)
+	}
+	return nil
+}
+
+// showPassed shows what the chain has passed on while the body is awaited. If the
+// stream is being read, the reader calls show or showPassed later.
+func (x *exchange) showPassed(a *attempt) {
+	for a.eventPassed.Load() && a.streaming.TryLock() {
+		if a.eventPassed.Store(false); a.awaitsBody {
+			x.show(a)
 		}
+		a.streaming.Unlock()
 	}
-	if cut := a.cutShort(); cut != nil && x.textSent && !errors.Is(err, errOther) && x.panicked == nil {
-		err = cut
-	}
-	if err == nil {
-		rest, e := x.rest(a, resp)
-		if e == nil {
-			status := statusOf(resp)
-			x.writeTrailers(trailerValues{status: status})
-			if status == invalid {
-				rest = append(rest, a.stream.Comment(comment)...)
-			}
-			x.out.end(rest, nil)
-			return
-		}
-		err = e
-	}
-	x.call.setError(err)
-	last, failure := x.failedAttempt(err)
-	line, isLine := failure.(*networkError)
-	_, refused := failure.(*middleware.ModelError)
-	switch {
-	case isLine:
-		x.out.end(nil, line.err)
-	case last == a && a.passedThrough:
-		x.writeTrailers(trailerValues{status: unchecked})
-		x.out.end(nil, a.bodyErr)
-	case x.req.Context().Err() != nil:
-		x.out.end(nil, err)
-	case last == a && refused && !x.tools && a.stream.IsStream():
-		x.out.end(a.stream.Passed(a.unsent()), nil)
-	default:
-		events, code := x.failureEvents(a.stream, last, err)
-		if len(events) > 0 { // the failure event tells the client; the body itself ends properly
-			x.writeTrailers(trailerValues{code: code})
-			err = nil
-		}
-		x.out.end(events, err)
-	}
-}
-
-// rest returns the bytes that follow those of a that the client got. If the client got
-// only a keep-alive, the whole response follows, framed as a stream, because the headers
-// have announced a stream.
-func (x *exchange) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
-	rest, err := x.following(a, resp)
-	if errors.Is(err, wire.ErrUnencodable) && rescue.Calls(resp.Report) > 0 {
-		return x.following(a, x.withShownText(resp))
-	}
-	return rest, err
-}
-
-// withShownText returns resp with the text that the client has got in front of what resp
-// has behind it. A slow model can have shown the beginning of a call before it was known
-// as one, and no format can take text back.
-func (x *exchange) withShownText(resp *middleware.Response) *middleware.Response {
-	text, has := resp.Message.Text(), x.shownText
-	common := 0
-	for common < len(text) && common < len(has) && text[common] == has[common] {
-		common++
-	}
-	for common < len(text) && !utf8.RuneStart(text[common]) {
-		common--
-	}
-	kept := *resp
-	kept.Message.Parts = slices.DeleteFunc(slices.Clone(resp.Message.Parts), func(p middleware.Part) bool { return p.Kind == middleware.PartText })
-	kept.Message.Parts = append(kept.Message.Parts, middleware.Part{Kind: middleware.PartText, Text: has + text[common:]})
-	return &kept
-}
-
-// following is rest for a response that keeps what the client got.
-func (x *exchange) following(a *attempt, resp *middleware.Response) ([]byte, error) {
-	resp, err := x.inClientFormat(resp)
-	if err != nil {
-		return nil, err
-	}
-	if a.stream.Taken() == 0 && (x.origin(resp) != a || !a.stream.IsStream()) {
-		body, _, err := x.codec.EncodeAnswer(x.url.RequestURI(), x.body, resp)
-		return body, err
-	}
-	rest, err := a.stream.Rest(resp)
-	if err == nil {
-		x.t.ids.keep(a.stream.Renamed(resp))
-	}
-	return rest, err
-}
-
-// cutShort returns the error with which the streamed response ended. The text
-// of another response cannot follow a response that broke off. If the provider
-// refused the model's call, the text before the call was complete, so this
-// does not apply.
-func (a *attempt) cutShort() error {
-	if errors.Is(a.err, middleware.ErrInvalidToolCall) {
-		return nil
-	}
-	return a.err
 }
 
 // eventTracker compares the events of a stream with the events that the chain passes
@@ -260,4 +178,102 @@ func (w *eventTracker) allArrived() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.pending) == 0 && !w.changed
+}
+
+// finish ends a stream of which the client got a part.
+func (x *exchange) finish(resp *middleware.Response, err error) {
+	a := x.live
+	select {
+	case <-a.done:
+	default: // a chain that makes two calls at once returned the other response
+		x.cancel()
+		<-a.done
+		if x.textSent {
+			err = errOther
+		}
+	}
+	if cut := a.cutShort(); cut != nil && x.textSent && !errors.Is(err, errOther) && x.panicked == nil {
+		err = cut
+	}
+	if err == nil {
+		rest, e := x.rest(a, resp)
+		if e == nil {
+			status := statusOf(resp)
+			x.writeTrailers(trailerValues{status: status})
+			if status == invalid {
+				rest = append(rest, a.stream.Comment(comment)...)
+			}
+			x.out.end(rest, nil)
+			return
+		}
+		err = e
+	}
+	x.call.setError(err)
+	last, failure := x.failedAttempt(err)
+	line, isLine := failure.(*networkError)
+	_, refused := failure.(*middleware.ModelError)
+	switch {
+	case isLine:
+		x.out.end(nil, line.err)
+	case last == a && a.passedThrough:
+		x.writeTrailers(trailerValues{status: unchecked})
+		x.out.end(nil, a.bodyErr)
+	case x.req.Context().Err() != nil:
+		x.out.end(nil, err)
+	case last == a && refused && !x.tools && a.stream.IsStream():
+		x.out.end(a.stream.Passed(a.unsent()), nil)
+	default:
+		events, code := x.failureEvents(a.stream, last, err)
+		if len(events) > 0 { // the failure event tells the client; the body itself ends properly
+			x.writeTrailers(trailerValues{code: code})
+			err = nil
+		}
+		x.out.end(events, err)
+	}
+}
+
+// rest returns the bytes that follow those of a that the client got. If the client got
+// only a keep-alive, the whole response follows, framed as a stream, because the headers
+// have announced a stream.
+func (x *exchange) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
+	rest, err := x.following(a, resp)
+	if errors.Is(err, wire.ErrUnencodable) && rescue.Calls(resp.Report) > 0 {
+		return x.following(a, x.withShownText(resp))
+	}
+	return rest, err
+}
+
+// following is rest for a response that keeps what the client got.
+func (x *exchange) following(a *attempt, resp *middleware.Response) ([]byte, error) {
+	resp, err := x.inClientFormat(resp)
+	if err != nil {
+		return nil, err
+	}
+	if a.stream.Taken() == 0 && (x.origin(resp) != a || !a.stream.IsStream()) {
+		body, _, err := x.codec.EncodeAnswer(x.url.RequestURI(), x.body, resp)
+		return body, err
+	}
+	rest, err := a.stream.Rest(resp)
+	if err == nil {
+		x.t.ids.keep(a.stream.Renamed(resp))
+	}
+	return rest, err
+}
+
+// withShownText returns resp with the text that the client has got in front of what resp
+// has behind it. A slow model can have shown the beginning of a call before it was known
+// as one, and no format can take text back.
+func (x *exchange) withShownText(resp *middleware.Response) *middleware.Response {
+	text, has := resp.Message.Text(), x.shownText
+	common := 0
+	for common < len(text) && common < len(has) && text[common] == has[common] {
+		common++
+	}
+	for common < len(text) && !utf8.RuneStart(text[common]) {
+		common--
+	}
+	kept := *resp
+	kept.Message.Parts = slices.DeleteFunc(slices.Clone(resp.Message.Parts), func(p middleware.Part) bool { return p.Kind == middleware.PartText })
+	kept.Message.Parts = append(kept.Message.Parts, middleware.Part{Kind: middleware.PartText, Text: has + text[common:]})
+	return &kept
 }

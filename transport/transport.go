@@ -198,6 +198,13 @@ type Options struct {
 	RejectUnknownPaths bool
 }
 
+// Off turns Options.KeepAlive off.
+const Off time.Duration = -1
+
+// keepAlive is the default of Options.KeepAlive. The shortest idle timeouts of
+// clients and proxies are ten seconds.
+const keepAlive = 8 * time.Second
+
 // Decoder returns a reader of the decompressed bytes of r.
 type Decoder func(r io.Reader) (io.Reader, error)
 

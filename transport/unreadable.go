@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/toolmend/toolmend/wire"
 )
 
 // ErrUnreadable is the error for a response that cannot be read and may hold a
@@ -174,38 +172,4 @@ func (x *exchange) passThrough(a *attempt, body io.Reader, why error) error {
 	}
 	a.passedThrough = true
 	return a.fail(&passedError{why})
-}
-
-// refuseUnread responds to a request for codec c that cannot be read and may offer
-// tools, because its response could not be validated.
-func (t *Transport) refuseUnread(req *http.Request, c wire.Codec) *http.Response {
-	return t.errorResponse(req, c, errRequest)
-}
-
-// errorResponse returns the response for an error before the chain.
-func (t *Transport) errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
-	return (&exchange{t: t, req: req, codec: c}).errorResponse(err)
-}
-
-// errBody is the error of a Handler for a body that it cannot read.
-var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
-
-// errPath is the error for a request of an unknown format that offers tools.
-var errPath = &ownError{"unknown_path", "transport: the request offers tools, and its path is in none of the formats whose calls are validated; to pass it on unvalidated, leave out Options.RejectUnknownPaths, or unusable_schemas = \"reject\" in a gateway"}
-
-var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
-
-// markUnread marks a response that was not read.
-func markUnread(resp *http.Response, err error) (*http.Response, error) {
-	if err != nil || resp == nil {
-		return resp, err
-	}
-	withoutOwnHeaders(resp.Header)
-	if emptyReason(resp) == "" {
-		if resp.Header == nil {
-			resp.Header = http.Header{}
-		}
-		resp.Header.Set(statusHeader, unchecked)
-	}
-	return resp, err
 }

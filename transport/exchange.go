@@ -2,6 +2,9 @@ package transport
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"net/url"
@@ -58,15 +61,39 @@ type exchange struct {
 	panicked    *Panic        // of a keep-alive
 }
 
-// outcome is what the client gets.
-type outcome struct {
-	resp     *http.Response
-	err      error
-	panicked bool
-	value    any // of the panic
+type exchangeKey struct{}
+
+// newExchange prepares one request of the client.
+func (t *Transport) newExchange(in *received, next next, client *proxy.Client) *exchange {
+	call, watched := in.req.Context().Value(callKey{}).(*Call)
+	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
+		call.begin(in.request, in.req.Header.Get("X-Stainless-Retry-Count") == "0")
+	} else {
+		call = &Call{}
+	}
+	if !client.Direct() {
+		client = nil
+	}
+	return &exchange{t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, next: next, client: client, call: call, began: time.Now(), streams: in.codec.WantsStream(in.formatURL.Path, in.body)}
 }
 
-type exchangeKey struct{}
+// clientOf returns middleware.Request.Client: a keyed hash of the client's name, the
+// provider's host and the client's credentials. The key is random and belongs to the
+// Transport, so the hash does not reveal a credential, and differs between Transports.
+func (t *Transport) clientOf(req *http.Request) string {
+	mac := hmac.New(sha256.New, t.secret[:])
+	write := func(part string) {
+		_, _ = io.WriteString(mac, part)
+		_, _ = mac.Write([]byte{0})
+	}
+	write(t.options.Client(req))
+	write(req.URL.Host)
+	write(req.URL.Query().Get("key"))
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Toolmend-Key"} {
+		write(req.Header.Get(name))
+	}
+	return hex.EncodeToString(mac.Sum(nil))
+}
 
 // run sends the request through the chain. A Handler's client gets a stream while
 // the chain runs. For any other client that asks for a stream, the chain runs in a
@@ -102,25 +129,12 @@ func (x *exchange) run(request *middleware.Request) (*http.Response, error) {
 	return o.resp, o.err
 }
 
-// runChain runs the chain.
-func (x *exchange) runChain(request *middleware.Request) (*middleware.Response, error) {
-	resp, err := x.t.call(x.ctx, request)
-	if resp == nil && err == nil {
-		err = middleware.ErrNoResponse
-	}
-	x.mu.Lock()
-	if x.panicked != nil {
-		resp, err = nil, x.panicked
-	}
-	x.repaired = repairedCalls(resp)
-	if resp != nil {
-		x.rescued = rescue.Calls(resp.Report)
-	}
-	x.healed = middleware.ReportOf(resp, err).Healed()
-	upstream := x.upstream
-	x.mu.Unlock()
-	x.call.end(resp, err, upstream)
-	return resp, err
+// outcome is what the client gets.
+type outcome struct {
+	resp     *http.Response
+	err      error
+	panicked bool
+	value    any // of the panic
 }
 
 // runStream runs the chain for a client that asks for a stream. If no byte was
@@ -144,6 +158,36 @@ func (x *exchange) runStream(request *middleware.Request) {
 	ended, kept = true, passed
 	x.addFigures(o.resp)
 	x.ready <- o
+}
+
+// runChain runs the chain.
+func (x *exchange) runChain(request *middleware.Request) (*middleware.Response, error) {
+	resp, err := x.t.call(x.ctx, request)
+	if resp == nil && err == nil {
+		err = middleware.ErrNoResponse
+	}
+	x.mu.Lock()
+	if x.panicked != nil {
+		resp, err = nil, x.panicked
+	}
+	x.repaired = repairedCalls(resp)
+	if resp != nil {
+		x.rescued = rescue.Calls(resp.Report)
+	}
+	x.healed = middleware.ReportOf(resp, err).Healed()
+	upstream := x.upstream
+	x.mu.Unlock()
+	x.call.end(resp, err, upstream)
+	return resp, err
+}
+
+// endChain records that the chain has returned, so no response goes live from
+// then on. It reports whether one is live.
+func (x *exchange) endChain() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.chainEnded = true
+	return x.live != nil
 }
 
 // recoverStream ends a step whose goroutine panicked, or ended if value is nil. The
@@ -173,15 +217,6 @@ func (x *exchange) recoverStream(value any) {
 		o, _ := x.respond(nil, err)
 		x.ready <- o
 	}
-}
-
-// endChain records that the chain has returned, so no response goes live from
-// then on. It reports whether one is live.
-func (x *exchange) endChain() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.chainEnded = true
-	return x.live != nil
 }
 
 // close releases everything but kept, whose body the client reads.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
@@ -109,47 +108,113 @@ func (t *Transport) receive(req *http.Request) (*received, error) {
 	return in, nil
 }
 
-// recognise finds the format of a body.
-func (t *Transport) recognise(in *received) {
-	for _, c := range t.options.Codecs {
-		if !c.Match(in.formatURL.Path, in.body) {
-			continue
+// formatOf returns the URL whose path says the format of req, with the codec of that path or
+// nil. A request with which net/http's client follows a 307 or 308 has the format of the
+// first request, whatever its own path.
+func (t *Transport) formatOf(req *http.Request) (*url.URL, wire.Codec) {
+	at, codec := req.URL, wire.Codec(nil)
+	for range 20 { // net/http follows ten
+		for _, c := range t.options.Codecs {
+			if req.URL != nil && c.MatchPath(req.URL.Path) {
+				at, codec = req.URL, c
+				break
+			}
 		}
-		if asked, err := c.DecodeRequest(in.body); err == nil {
-			in.route, in.codec, in.request = modelCall, c, asked
-			return
+		if req.Response == nil || req.Response.Request == nil {
+			break
 		}
-		if c.MayOfferTools(in.body) && !t.options.PassUnreadable {
-			in.route, in.codec = unreadable, c
-			return
-		}
+		req = req.Response.Request
 	}
-	if c := t.lenientFormat(in); c != nil && !t.options.PassUnreadable {
-		in.route, in.codec = unreadable, c
-		return
-	}
-	in.unknownBody = true
+	return at, codec
 }
 
-// isWide reports whether body is JSON in UTF-16 or UTF-32, which some servers
-// read and no codec does: a NUL is one of its first four bytes. Source: RFC 4627,
-// section 3.
-func isWide(body []byte) bool { return bytes.IndexByte(body[:min(len(body), 4)], 0) >= 0 }
+// codecOf returns the first codec that has requests like req, going by its
+// method and path, or nil.
+func (t *Transport) codecOf(req *http.Request) wire.Codec {
+	if req.Method != http.MethodPost || req.URL == nil {
+		return nil
+	}
+	_, c := t.formatOf(req)
+	return c
+}
+
+// readBody reads the body. If the body is incomplete or longer than MaxBody, rest
+// is not nil and reads all of it from the start.
+func (t *Transport) readBody(req *http.Request) (body []byte, rest io.ReadCloser, err error) {
+	most := t.options.MaxBody
+	buf := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), 1<<20)+bytes.MinRead))
+	n, err := buf.ReadFrom(io.LimitReader(req.Body, most+1))
+	if err != nil {
+		_ = req.Body.Close()
+		return nil, nil, err
+	}
+	body = buf.Bytes()
+	if n > most {
+		return nil, readCloser{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}, nil
+	}
+	if err := req.Body.Close(); err != nil {
+		return nil, nil, err
+	}
+	if req.ContentLength > 0 && req.ContentLength != n {
+		rest = io.NopCloser(bytes.NewReader(body))
+	}
+	return body, rest, nil
+}
+
+// mayChange reports whether the body of req can be read and rewritten. For a
+// Handler, a signature, a digest or a trailer makes no difference: the client
+// must not be able to turn validation off. If the body changes, the provider
+// may refuse it.
+func (t *Transport) mayChange(req *http.Request) bool {
+	if req.ContentLength > t.options.MaxBody {
+		return false
+	}
+	if !isProxied(req) && (len(req.Trailer) > 0 || signed(req)) {
+		return false
+	}
+	encoding := req.Header.Get("Content-Encoding")
+	return encoding == "" || strings.EqualFold(encoding, "identity") || t.decoder(req) != nil
+}
+
+// signed reports whether the request carries a signature or a digest of its
+// body. Sources: AWS Signature Version 4 and the same scheme of Alibaba
+// (ACS3), Tencent (TC3) and Azure; Oracle's Authorization: Signature; RFC
+// 9421, 9530, 3230, 1864.
+func signed(req *http.Request) bool {
+	scheme, _, _ := strings.Cut(strings.ToUpper(req.Header.Get("Authorization")), " ")
+	if scheme == "SIGNATURE" || proxy.IsSigned(req) || strings.Contains(scheme, "HMAC-SHA") {
+		return true
+	}
+	if req.Header.Get("Signature") != "" || slices.ContainsFunc(digests, func(k string) bool { return req.Header.Get(k) != "" }) {
+		return true
+	}
+	for k := range req.Header {
+		if strings.HasSuffix(http.CanonicalHeaderKey(k), "Content-Sha256") {
+			return true
+		}
+	}
+	return false
+}
+
+// digests are the headers that hold a digest of a body.
+var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
+
+// withBody returns req with the given body in place of the one that was read.
+func withBody(req *http.Request, body io.ReadCloser) *http.Request {
+	out := req.WithContext(req.Context())
+	out.Body = body
+	return out
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
 
 // decoder returns what decompresses the body of req, or nil.
 func (t *Transport) decoder(req *http.Request) Decoder {
 	return t.options.Decoders[strings.ToLower(strings.TrimSpace(req.Header.Get("Content-Encoding")))]
 }
-
-// mostInflated limits the decompressed bodies of all requests of Handlers together. The
-// bodies of a client's own program have no such limit.
-const mostInflated = 256 << 20
-
-var inflating atomic.Int64 // bytes of such bodies
-
-// errInflating is the error of a request that does not fit beside the others.
-var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
-	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
 
 // decompress returns body decompressed. More than MaxBody bytes are an error.
 func (t *Transport) decompress(req *http.Request, decode Decoder, body []byte) ([]byte, error) {
@@ -169,6 +234,12 @@ func (t *Transport) decompress(req *http.Request, decode Decoder, body []byte) (
 	}
 	return plain, err
 }
+
+// mostInflated limits the decompressed bodies of all requests of Handlers together. The
+// bodies of a client's own program have no such limit.
+const mostInflated = 256 << 20
+
+var inflating atomic.Int64 // bytes of such bodies
 
 // countedReader counts what it reads in inflating.
 type countedReader struct {
@@ -194,6 +265,33 @@ func withoutEncoding(req *http.Request) *http.Request {
 		out.Header.Del(k)
 	}
 	return out
+}
+
+// isWide reports whether body is JSON in UTF-16 or UTF-32, which some servers
+// read and no codec does: a NUL is one of its first four bytes. Source: RFC 4627,
+// section 3.
+func isWide(body []byte) bool { return bytes.IndexByte(body[:min(len(body), 4)], 0) >= 0 }
+
+// recognise finds the format of a body.
+func (t *Transport) recognise(in *received) {
+	for _, c := range t.options.Codecs {
+		if !c.Match(in.formatURL.Path, in.body) {
+			continue
+		}
+		if asked, err := c.DecodeRequest(in.body); err == nil {
+			in.route, in.codec, in.request = modelCall, c, asked
+			return
+		}
+		if c.MayOfferTools(in.body) && !t.options.PassUnreadable {
+			in.route, in.codec = unreadable, c
+			return
+		}
+	}
+	if c := t.lenientFormat(in); c != nil && !t.options.PassUnreadable {
+		in.route, in.codec = unreadable, c
+		return
+	}
+	in.unknownBody = true
 }
 
 // lenientFormat returns the codec of a request that offers tools only to lenient
@@ -253,99 +351,17 @@ func markUnchecked(req *http.Request) func(*http.Response, error) (*http.Respons
 	}
 }
 
-// codecOf returns the first codec that has requests like req, going by its
-// method and path, or nil.
-func (t *Transport) codecOf(req *http.Request) wire.Codec {
-	if req.Method != http.MethodPost || req.URL == nil {
-		return nil
+// markUnread marks a response that was not read.
+func markUnread(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil || resp == nil {
+		return resp, err
 	}
-	_, c := t.formatOf(req)
-	return c
-}
-
-// mayChange reports whether the body of req can be read and rewritten. For a
-// Handler, a signature, a digest or a trailer makes no difference: the client
-// must not be able to turn validation off. If the body changes, the provider
-// may refuse it.
-func (t *Transport) mayChange(req *http.Request) bool {
-	if req.ContentLength > t.options.MaxBody {
-		return false
-	}
-	if !isProxied(req) && (len(req.Trailer) > 0 || signed(req)) {
-		return false
-	}
-	encoding := req.Header.Get("Content-Encoding")
-	return encoding == "" || strings.EqualFold(encoding, "identity") || t.decoder(req) != nil
-}
-
-// signed reports whether the request carries a signature or a digest of its
-// body. Sources: AWS Signature Version 4 and the same scheme of Alibaba
-// (ACS3), Tencent (TC3) and Azure; Oracle's Authorization: Signature; RFC
-// 9421, 9530, 3230, 1864.
-func signed(req *http.Request) bool {
-	scheme, _, _ := strings.Cut(strings.ToUpper(req.Header.Get("Authorization")), " ")
-	if scheme == "SIGNATURE" || proxy.IsSigned(req) || strings.Contains(scheme, "HMAC-SHA") {
-		return true
-	}
-	if req.Header.Get("Signature") != "" || slices.ContainsFunc(digests, func(k string) bool { return req.Header.Get(k) != "" }) {
-		return true
-	}
-	for k := range req.Header {
-		if strings.HasSuffix(http.CanonicalHeaderKey(k), "Content-Sha256") {
-			return true
+	withoutOwnHeaders(resp.Header)
+	if emptyReason(resp) == "" {
+		if resp.Header == nil {
+			resp.Header = http.Header{}
 		}
+		resp.Header.Set(statusHeader, unchecked)
 	}
-	return false
-}
-
-// digests are the headers that hold a digest of a body.
-var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
-
-// readBody reads the body. If the body is incomplete or longer than MaxBody, rest
-// is not nil and reads all of it from the start.
-func (t *Transport) readBody(req *http.Request) (body []byte, rest io.ReadCloser, err error) {
-	most := t.options.MaxBody
-	buf := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), 1<<20)+bytes.MinRead))
-	n, err := buf.ReadFrom(io.LimitReader(req.Body, most+1))
-	if err != nil {
-		_ = req.Body.Close()
-		return nil, nil, err
-	}
-	body = buf.Bytes()
-	if n > most {
-		return nil, readCloser{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}, nil
-	}
-	if err := req.Body.Close(); err != nil {
-		return nil, nil, err
-	}
-	if req.ContentLength > 0 && req.ContentLength != n {
-		rest = io.NopCloser(bytes.NewReader(body))
-	}
-	return body, rest, nil
-}
-
-type readCloser struct {
-	io.Reader
-	io.Closer
-}
-
-// withBody returns req with the given body in place of the one that was read.
-func withBody(req *http.Request, body io.ReadCloser) *http.Request {
-	out := req.WithContext(req.Context())
-	out.Body = body
-	return out
-}
-
-// newExchange prepares one request of the client.
-func (t *Transport) newExchange(in *received, next next, client *proxy.Client) *exchange {
-	call, watched := in.req.Context().Value(callKey{}).(*Call)
-	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
-		call.begin(in.request, in.req.Header.Get("X-Stainless-Retry-Count") == "0")
-	} else {
-		call = &Call{}
-	}
-	if !client.Direct() {
-		client = nil
-	}
-	return &exchange{t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, next: next, client: client, call: call, began: time.Now(), streams: in.codec.WantsStream(in.formatURL.Path, in.body)}
+	return resp, err
 }

@@ -7,13 +7,6 @@ import (
 	"time"
 )
 
-// Off turns Options.KeepAlive off.
-const Off time.Duration = -1
-
-// keepAlive is the default of Options.KeepAlive. The shortest idle timeouts of
-// clients and proxies are ten seconds.
-const keepAlive = 8 * time.Second
-
 // lateKeepAlive is how long a due keep-alive waits for the first event of a
 // response, if the format allows no keep-alive before that event.
 const lateKeepAlive = time.Second
@@ -87,30 +80,4 @@ func (x *exchange) sendKeepAlive() bool {
 func announcesEvents(resp *http.Response) bool {
 	kind := strings.ToLower(resp.Header.Get("Content-Type"))
 	return strings.Contains(kind, "event-stream") || strings.Contains(kind, "ndjson")
-}
-
-// goLive begins the client's response, whose body begins with the bytes of a. The
-// caller holds x.mu, and calls give.
-func (x *exchange) goLive(a *attempt) {
-	x.live = a
-	r := a.clientHeader()
-	r.Header.Del("Content-Length")
-	r.ContentLength, r.TransferEncoding = -1, nil
-	r.Trailer = x.trailerNames()
-	if x.client != nil {
-		x.client.Begin(r)
-		x.out = &directWriter{client: x.client, ctx: x.req.Context(), cancel: x.cancel}
-		return
-	}
-	p := newPipe(x.req.Context(), x.cancel)
-	x.out = p
-	r.Body = &trailerBody{p, x, r.Trailer}
-	x.ready <- outcome{resp: r}
-}
-
-// emit adds bytes for the client. The caller holds x.mu, which keeps the bytes
-// in the order of the stream.
-func (x *exchange) emit(b []byte) {
-	x.out.put(b)
-	x.lastSent = time.Now()
 }

@@ -84,13 +84,6 @@ func (c *Call) ModelTime() time.Duration {
 	return c.modelTime
 }
 
-// setStatus sets the status.
-func (c *Call) setStatus(status string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.status = status
-}
-
 // begin opens the call for one more request. first means that the client sent
 // it as its first attempt.
 func (c *Call) begin(req *middleware.Request, first bool) {
@@ -114,6 +107,13 @@ func (c *Call) end(resp *middleware.Response, err error, spent time.Duration) {
 	c.tally.Add(resp, err)
 	resp, err = c.tally.Finish(resp, err)
 	c.report = middleware.ReportOf(resp, err)
+}
+
+// setStatus sets the status.
+func (c *Call) setStatus(status string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status = status
 }
 
 // setError records an error after the end of the chain.
