@@ -21,7 +21,6 @@ import (
 // that it names are swapped.
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
-	cut := middlewaretest.Text("<tool_call>\n{\"name\": \"book\", \"arguments\": {\"city\": }}\n</tool_call>")
 	number := &answer.Options{Schema: []byte(`{"type":"integer"}`)}
 	for name, c := range map[string]struct {
 		options  toolmend.Options

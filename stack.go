@@ -15,8 +15,8 @@ import (
 )
 
 // Options configure Stack. The zero value validates, repairs and re-asks, returns an error
-// for a message that stays invalid, retries provider failures, charges the budgets of the
-// context, and reports to the global OpenTelemetry providers.
+// for a message that stays invalid, retries provider failures, heals refused requests,
+// charges the budgets of the context, and reports to the global OpenTelemetry providers.
 type Options struct {
 	// Validator validates tool calls and re-asks. nil means
 	// argsvalidate.NewValidator(argsvalidate.Options{}). An agent of package agentloop
@@ -26,6 +26,9 @@ type Options struct {
 	Retry retry.Options
 	// Tracing reports each step and each model call.
 	Tracing tracing.Options
+	// Heal sends a request that the provider refused once more, with the smallest
+	// change. nil means heal.Options{}; &heal.Options{Rules: heal.Off()} turns it off.
+	Heal *heal.Options
 
 	// Answer validates the text of answers; nil means that it is not validated.
 	Answer *answer.Options
@@ -35,9 +38,6 @@ type Options struct {
 	// TextCall makes tool calls out of text, for models that only write text; nil
 	// means that requests have native tools.
 	TextCall *textcall.Options
-	// Heal sends a request that the provider refused once more, with the smallest
-	// change; nil means that a refusal is an error.
-	Heal *heal.Options
 }
 
 // Validate returns the first error of the options of a part, with the name of its field.
@@ -68,22 +68,23 @@ func (o Options) Validate() error {
 }
 
 // Stack returns the middlewares of this module as one, in the order of the constants of
-// middleware.Layer. A message that stays invalid after the last attempt is an error that wraps
-// argsvalidate.ErrExhausted, unless the Validator was made with another OnExhausted.
+// middleware.Layer. A message that stays invalid after the last attempt is an error that
+// wraps argsvalidate.ErrExhausted, unless the Validator was made with another OnExhausted.
 //
 // Stack panics with the error of o.Validate.
 //
 // Concurrency: the middleware is safe for concurrent use.
 //
 // Position: outermost, around the model. A middleware of your own goes outside of it to
-// see each step once (a cache, a rate limit for users), inside of it to see each
-// attempt, and between two layers with NewLayers and Layers.Outside.
+// see each step once (a cache, a rate limit for users). To see each attempt, put it
+// between two layers with NewLayers. A Stack inside of another Stack does not multiply
+// attempts: the outer one does not repeat what the inner one gave up.
 func Stack(o Options) middleware.Middleware { return NewLayers(o).Chain() }
 
 // NewLayers returns the layers of Stack(o), to put middlewares between them. It panics with
 // the error of o.Validate.
 //
-//	stack := toolmend.NewLayers(o).Outside(middleware.LayerRetry, perAttempt).Chain()
+//	stack := toolmend.NewLayers(o).Outside(middleware.LayerBudget, perModelCall).Chain()
 func NewLayers(o Options) middleware.Layers {
 	if err := o.Validate(); err != nil {
 		panic(err)
@@ -91,10 +92,15 @@ func NewLayers(o Options) middleware.Layers {
 	if o.Validator == nil {
 		o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
 	}
+	if o.Heal == nil {
+		o.Heal = &heal.Options{}
+	}
 	l := middleware.Layers{
 		middleware.LayerStep:     tracing.New(o.Tracing),
+		middleware.LayerHistory:  heal.Step,
 		middleware.LayerValidate: o.Validator.Middleware(),
 		middleware.LayerRetry:    retry.New(o.Retry),
+		middleware.LayerHeal:     heal.New(*o.Heal),
 		middleware.LayerBudget:   budget.New(),
 		middleware.LayerAttempt:  tracing.NewAttempt(o.Tracing),
 	}
@@ -106,9 +112,6 @@ func NewLayers(o Options) middleware.Layers {
 	}
 	if o.TextCall != nil {
 		l[middleware.LayerTextCall] = textcall.New(*o.TextCall)
-	}
-	if o.Heal != nil {
-		l[middleware.LayerHistory], l[middleware.LayerHeal] = heal.Step, heal.New(*o.Heal)
 	}
 	return l
 }

@@ -2,6 +2,8 @@ package toolmend_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,6 +32,7 @@ var (
 	worst    = middlewaretest.Calls("book", `{}`)
 	limited  = middlewaretest.Fail(&middleware.ModelError{StatusCode: 429})
 	refusal  = &middleware.ModelError{StatusCode: 400, Message: "No tool output found for function call a."}
+	cut      = middlewaretest.Text("<tool_call>\n{\"name\": \"book\", \"arguments\": {\"city\": }}\n</tool_call>")
 	inMarkup = middlewaretest.Text("<tool_call>\n{\"name\": \"book\", \"arguments\": {\"nights\": 2}}\n</tool_call>")
 )
 
@@ -126,6 +129,174 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// withOrphan is refused until its history is healed.
+func withOrphan() *middleware.Request {
+	req := ask()
+	req.Messages = append(req.Messages, middleware.Assistant("", middleware.ToolCall{ID: "a", Name: "book", Arguments: `{"city":"Oslo"}`}))
+	return req
+}
+
+// refusing answers a request whose history has a call without a result as a provider does.
+func refusing(model middleware.ModelCall) middleware.ModelCall {
+	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		if last := req.Messages[len(req.Messages)-1]; len(last.ToolCalls) > 0 {
+			return nil, refusal
+		}
+		return model(ctx, req)
+	}
+}
+
+// Stack heals by default. The healed request counts against the budget, a retry repeats it
+// healed, and the caller gets the error that ended it.
+func TestHeal(t *testing.T) {
+	t.Parallel()
+	network := errors.New("connection refused")
+	for name, c := range map[string]struct {
+		options toolmend.Options
+		limit   int
+		turns   []middlewaretest.Turn // behind the refusals
+		calls   int                   // refused ones included
+		err     error
+	}{
+		"by default":                   {turns: []middlewaretest.Turn{good}, calls: 2},
+		"off":                          {options: toolmend.Options{Heal: &heal.Options{Rules: heal.Off()}}, calls: 1, err: refusal},
+		"a budget of one":              {limit: 1, calls: 1, err: refusal},
+		"a 429 is retried healed":      {turns: []middlewaretest.Turn{limited, good}, calls: 3},
+		"the network fails":            {turns: []middlewaretest.Turn{middlewaretest.Fail(network)}, calls: 2, err: network},
+		"a re-ask of a healed history": {turns: []middlewaretest.Turn{bad, good}, calls: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				calls, limit := 0, 10
+				if c.limit > 0 {
+					limit = c.limit
+				}
+				count := func(next middleware.ModelCall) middleware.ModelCall {
+					return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+						calls++
+						return next(ctx, req)
+					}
+				}
+				ctx, spent := budget.With(t.Context(), budget.Limits{ModelCalls: limit})
+				model := middlewaretest.NewModel(t, c.turns...)
+				_, err := toolmend.Stack(c.options)(count(refusing(model.Call)))(ctx, withOrphan())
+				require.ErrorIs(t, err, c.err)
+				require.Equal(t, c.calls, calls)
+				require.Equal(t, c.calls, spent.Spent().ModelCalls)
+			})
+		})
+	}
+}
+
+// A middleware that is put outside of a layer runs once for each time that the layer runs.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	for layer, runs := range map[middleware.Layer]int{
+		middleware.LayerStep: 1, middleware.LayerValidate: 1, middleware.LayerRescue: 2, middleware.LayerRetry: 2,
+		middleware.LayerTextCall: 3, middleware.LayerBudget: 3, middleware.LayerAttempt: 3,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var order []string
+			mine := func(name string) middleware.Middleware {
+				return func(next middleware.ModelCall) middleware.ModelCall {
+					return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+						order = append(order, name)
+						return next(ctx, req)
+					}
+				}
+			}
+			model := middlewaretest.NewModel(t, limited, bad, good)
+			layers := toolmend.NewLayers(toolmend.Options{}).Outside(layer, mine("a")).Outside(layer, mine("b"), mine("c"))
+			layers[layer] = middleware.Chain(layers[layer]) // what is outside of it stays
+			_, err := layers.Chain()(model.Call)(t.Context(), ask())
+			require.NoError(t, err)
+			require.Equal(t, slices.Repeat([]string{"a", "b", "c"}, runs), order, layer)
+		})
+	}
+}
+
+// Whatever request a middleware gives to a stack of its own, that stack raises.
+func TestStackInsideAMiddleware(t *testing.T) {
+	t.Parallel()
+	number := toolmend.Options{Answer: &answer.Options{Schema: []byte(`{"type":"integer"}`)}}
+	for inner, c := range map[string]struct {
+		options toolmend.Options
+		turns   []middlewaretest.Turn
+	}{
+		"calls":  {toolmend.Options{}, []middlewaretest.Turn{bad, worse, worst}},
+		"text":   {number, slices.Repeat([]middlewaretest.Turn{middlewaretest.Text("two")}, 3)},
+		"markup": {toolmend.Options{Rescue: &rescue.Options{}}, slices.Repeat([]middlewaretest.Turn{cut}, 2)},
+	} {
+		for name, given := range map[string]func(*middleware.Request) *middleware.Request{
+			"the same request": func(r *middleware.Request) *middleware.Request { return r },
+			"a shallow copy":   func(r *middleware.Request) *middleware.Request { own := *r; return &own },
+			"a clone":          (*middleware.Request).Clone,
+			"a new request":    func(*middleware.Request) *middleware.Request { return ask() },
+		} {
+			for outer, wrap := range map[string]func(middleware.Middleware) middleware.Middleware{
+				"the innermost": func(mine middleware.Middleware) middleware.Middleware {
+					return middleware.Chain(toolmend.Stack(toolmend.Options{}), mine)
+				},
+				"between": func(mine middleware.Middleware) middleware.Middleware {
+					return toolmend.NewLayers(toolmend.Options{}).Outside(middleware.LayerBudget, mine).Chain()
+				},
+			} {
+				t.Run(inner+", "+name+", "+outer, func(t *testing.T) {
+					t.Parallel()
+					var errs []error
+					router := func(next middleware.ModelCall) middleware.ModelCall {
+						sub := toolmend.Stack(c.options)(middlewaretest.NewModel(t, c.turns...).Call)
+						return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+							_, err := sub(ctx, given(req))
+							errs = append(errs, err)
+							return next(ctx, req)
+						}
+					}
+					_, err := wrap(router)(middlewaretest.NewModel(t, good).Call)(t.Context(), ask())
+					require.NoError(t, err)
+					require.Len(t, errs, 1)
+					require.Error(t, errs[0])
+				})
+			}
+		}
+	}
+}
+
+// A stack inside of a stack makes as many model calls as one.
+func TestStackInsideAStack(t *testing.T) {
+	t.Parallel()
+	refused := middlewaretest.Fail(&middleware.ModelError{StatusCode: 400, Err: middleware.ErrInvalidToolCall})
+	required := ask()
+	required.ToolChoice.Mode = middleware.ToolRequired
+	pass := func() toolmend.Options {
+		return toolmend.Options{Validator: argsvalidate.NewValidator(argsvalidate.Options{OnExhausted: middleware.Pass})}
+	}
+	for name, c := range map[string]struct {
+		req   *middleware.Request
+		turns []middlewaretest.Turn // of the only stack
+	}{
+		"invalid calls": {ask(), []middlewaretest.Turn{bad, worse, worst}},
+		"the provider":  {ask(), []middlewaretest.Turn{limited, limited, limited, limited}},
+		"refused calls": {ask(), []middlewaretest.Turn{refused, refused, refused}},
+		"no call":       {required, []middlewaretest.Turn{middlewaretest.Text("no"), middlewaretest.Text("no")}},
+		"a valid one":   {ask(), []middlewaretest.Turn{bad, good}},
+	} {
+		for inner, options := range map[string]func() toolmend.Options{"raise": func() toolmend.Options { return toolmend.Options{} }, "pass": pass} {
+			t.Run(name+", "+inner, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					one, two := middlewaretest.NewModel(t, c.turns...), middlewaretest.NewModel(t, c.turns...)
+					_, want := toolmend.Stack(toolmend.Options{})(one.Call)(t.Context(), c.req)
+					_, err := middleware.Chain(toolmend.Stack(toolmend.Options{}), toolmend.Stack(options()))(two.Call)(t.Context(), c.req)
+					require.Len(t, two.Requests(), len(c.turns))
+					require.Equal(t, want == nil, err == nil)
+				})
+			})
+		}
+	}
+}
+
 // The budget counts the attempts that retries and re-asks make, and refuses the next one.
 func TestBudget(t *testing.T) {
 	t.Parallel()
@@ -143,7 +314,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Healing is inside of the attempt, so its second request is not one more.
+// A healed request is a model call of its own: it has a span.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

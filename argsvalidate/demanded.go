@@ -66,7 +66,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	if s.held != nil || !policy.Raises(s.req) {
+	if s.held != nil || policy == middleware.Pass {
 		return true, nil
 	}
 	s.record(nil)

@@ -19,7 +19,7 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 	for v := range s.open() {
 		p := s.v.o.forTool(v.Call.Name).OnExhausted
 		drop = drop || p == middleware.DropInvalid
-		raise = raise || p != middleware.DropInvalid && p.Raises(s.req)
+		raise = raise || p != middleware.DropInvalid && p != middleware.Pass
 	}
 	out := s.envelope()
 	if drop && !raise {
@@ -38,7 +38,7 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 			out.Report.Status = s.statusOf(slices.DeleteFunc(slices.Clone(s.verdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
 			return out, nil
 		}
-		raise = middleware.DropInvalid.Raises(s.req)
+		raise = true
 	}
 	if raise {
 		whole := s.whole()
@@ -68,7 +68,7 @@ var errUnusable = errors.New("argsvalidate: the message holds neither a call tha
 // has found no call that it could use. That layer has already re-asked the model.
 // There are no calls to drop.
 func (s *step) unusable(ctx context.Context, resp *middleware.Response) (*middleware.Response, error) {
-	if !s.v.o.OnExhausted.Raises(s.req) {
+	if s.v.o.OnExhausted == middleware.Pass {
 		return resp, nil
 	}
 	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnusable}}
@@ -92,7 +92,7 @@ func (s *step) outOfAttempts() []error {
 			return []error{ErrExhausted, ErrInvalid}
 		}
 	}
-	if othersCall(s.last) {
+	if othersCall(s.last) || s.last.Report.Status == middleware.Invalid { // a stack inside has re-asked already
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	return nil

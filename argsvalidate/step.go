@@ -74,7 +74,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			_, unusable = resp.Unusable()
 		}
 		switch {
-		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall):
+		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall) && !errors.Is(err, ErrExhausted): // a stack inside has re-asked for the exhausted ones
 			done, resp, err = s.refused(ctx, err)
 		case err != nil:
 			err = s.cut(ctx, err)

@@ -12,23 +12,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
-	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/transport"
 )
 
 // Example_handler is compiled only: it would listen.
 func Example_handler() {
 	// region: handler
-	upstream, _ := url.Parse("https://api.example.com") // the client's default base URL, without the path
-	handler := transport.Handler(upstream,
-		argsvalidate.New(argsvalidate.Options{}), // a call that stays invalid is an error
-		retry.New(retry.Options{}),               // 429, 5xx and broken connections
-	)
+	// The client's default base URL, without the path. A call that stays invalid is an error.
+	upstream, _ := url.Parse("https://api.example.com")
+	handler := transport.Handler(upstream, toolmend.Stack(toolmend.Options{}))
 	log.Fatal(http.ListenAndServe("127.0.0.1:7777", handler))
 	// endregion
 }
@@ -37,10 +35,7 @@ func TestHeal(t *testing.T) {
 	t.Parallel()
 	model := middlewaretest.NewModel(t, middlewaretest.Text("yes")).Call
 	// region: heal
-	model = middleware.Chain(
-		argsvalidate.New(argsvalidate.Options{}),
-		heal.New(heal.Options{}),
-	)(model)
+	model = toolmend.Stack(toolmend.Options{Heal: &heal.Options{Destructive: []string{"transfer"}}})(model)
 	// endregion
 	_, err := model(t.Context(), &middleware.Request{Messages: []middleware.Message{middleware.User("Is it?")}})
 	require.NoError(t, err)

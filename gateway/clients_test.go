@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,4 +119,36 @@ func TestClientsAreValidated(t *testing.T) {
 	file := keyFile(t, clientKey)
 	_, err := gateway.New(gateway.Config{Clients: []gateway.Client{{Name: "a", KeyFile: file}, {Name: "b", KeyFile: file}}, Access: gateway.Access{KeyHeaderOnly: true}, Upstreams: up}, gateway.Options{})
 	require.ErrorContains(t, err, `client "b": key_file: `+file+`: another client has this key`)
+}
+
+// What a provider refused for one client is remembered for that client only, although the
+// gateway sends all requests with its own key.
+func TestHealedApart(t *testing.T) {
+	t.Parallel()
+	var refusals atomic.Int64
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(string(body), "(?!x)") {
+			refusals.Add(1)
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":{"message":"regex parse error: look-around, including look-ahead and look-behind, is not supported"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, chatAnswer(good))
+	}))
+	t.Cleanup(up.Close)
+	const team, build = "key-of-the-team-0001", "key-of-the-build-0002"
+	url := serve(t, gateway.Config{
+		Clients:   []gateway.Client{{Name: "team-a", KeyFile: keyFile(t, team)}, {Name: "build", KeyFile: keyFile(t, build)}},
+		Upstreams: []gateway.Upstream{{URL: up.URL, Headers: gateway.HeaderRules{Set: map[string]string{"Authorization": "Bearer sk-own"}}}},
+	})
+	request := strings.Replace(chatRequest("m"), `"type":"string"`, `"type":"string","pattern":"^(?!x)"`, 1)
+	require.Contains(t, request, "(?!x)")
+	for i, key := range []string{team, team, build, team, build} {
+		resp, _ := send(t, http.MethodPost, url+"/v1/chat/completions", request, "Authorization", "Bearer "+key)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.Equal(t, "schema-patterns", resp.Header.Get("X-Toolmend-Healed"))
+		require.Equal(t, []int64{1, 1, 2, 2, 2}[i], refusals.Load())
+	}
 }

@@ -164,30 +164,15 @@ func clientLabel(r *http.Request) string {
 // client's connection waits for it, or in the mode Observe the next exchange.
 type observer interface{ observed(*exchange) }
 
-type exchangeKey struct{}
-
-// captured keeps the request for the exchange. It is the outermost middleware.
-func captured(next middleware.ModelCall) middleware.ModelCall {
-	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-			x.request = req
-			own := *req
-			own.Client += "\x00" + x.key
-			return next(ctx, &own)
-		}
-		return next(ctx, req)
-	}
-}
-
 // watched serves r by h and tells the observers about the exchange.
 func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Request, dialect string) {
 	x := p.newExchange(r, dialect)
-	ctx, call := transport.Watch(context.WithValue(r.Context(), exchangeKey{}, x))
+	ctx, call := transport.Watch(r.Context())
 	code := &statusWriter{ResponseWriter: w}
 	whole := false
 	defer func() { // also if the handler panics: the proxy does so if a response breaks off
 		x.duration = time.Since(x.start)
-		x.report, x.status, x.err, x.code = call.Report(), call.Status(), call.Err(), code.status
+		x.request, x.report, x.status, x.err, x.code = call.Request(), call.Report(), call.Status(), call.Err(), code.status
 		x.upstreamTime = call.ModelTime()
 		if x.code == http.StatusSwitchingProtocols {
 			x.status, x.unread = "unchecked", true

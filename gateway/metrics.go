@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
@@ -141,8 +140,8 @@ func (m *metrics) observed(x *exchange) {
 	for code, n := range x.issues() {
 		m.invalid.Add(ctx, int64(n), x.where(attribute.String("code", code)))
 	}
-	for _, rule := range heal.Rules(x.report) {
-		m.healed.Add(ctx, 1, x.where(attribute.String("rule", rule.String())))
+	for _, rule := range x.report.Healed() {
+		m.healed.Add(ctx, 1, x.where(attribute.String("rule", rule)))
 	}
 	if n := x.announced(); n > 0 {
 		m.unlisted.Add(ctx, int64(n), x.where())

@@ -61,8 +61,8 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places) http.Handler {
 	o := s.transport()
 	ids, _ := g.ids.LoadOrStore(u.URL, &transport.IDs{})
-	o.Base, o.Figures, o.IDs, o.Decoders = base, true, ids.(*transport.IDs), g.decoders()
-	return slots.around(transport.New(o, captured, g.layers(u, to, s).Chain()).Handler(to))
+	o.Base, o.Figures, o.IDs, o.Decoders, o.Client = base, true, ids.(*transport.IDs), g.decoders(), clientOf
+	return slots.around(transport.New(o, g.layers(u, to, s).Chain()).Handler(to))
 }
 
 // layers returns the stack for an upstream.

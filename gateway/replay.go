@@ -39,20 +39,20 @@ func newReplayer(s Settings, decoders map[string]transport.Decoder, stack middle
 	s.Mode = Enforce
 	o := s.transport()
 	o.Hold, o.KeepAlive, o.Decoders = true, transport.Off, decoders
-	return transport.New(o, captured, stack)
+	return transport.New(o, stack)
 }
 
 // replay validates the copy c and fills its exchange. A panic becomes the
 // exchange's error.
 func (p *pipeline) replay(ctx context.Context, c *copied) {
 	x := c.x
-	ctx, cancel := context.WithCancel(context.WithValue(ctx, exchangeKey{}, x))
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ctx, call := transport.Watch(ctx)
 	defer func() {
 		if v := recover(); v != nil {
 			var own *transport.Panic // of a streamed answer, with the stack of its goroutine
-			if x.err = call.Err(); !errors.As(x.err, &own) {
+			if x.request, x.err = call.Request(), call.Err(); !errors.As(x.err, &own) {
 				x.err = &transport.Panic{Value: v, Stack: debug.Stack()}
 			}
 		}
@@ -70,7 +70,7 @@ func (p *pipeline) replay(ctx context.Context, c *copied) {
 		_ = resp.Body.Close()
 		refused = transport.Cause(resp) != nil
 	}
-	x.report, x.status, x.err = call.Report(), call.Status(), call.Err()
+	x.request, x.report, x.status, x.err = call.Request(), call.Report(), call.Status(), call.Err()
 	if x.request == nil && err != nil { // the request was not read, and there is no answer
 		x.err = err
 	}

@@ -8,10 +8,10 @@ import (
 // OnExhausted selects what a step of argsvalidate, answer, textcall or rescue
 // returns if the message is still invalid after the last attempt.
 //
-// The zero value raises: the step returns an error. Inside argsvalidate (see
-// MarkInvalid) the layer marks the message instead and returns it: Report.Status
-// is Invalid. Then argsvalidate decides by its own setting. So the zero value of
-// all layers never returns an invalid message, in any order of the layers.
+// The zero value raises: the step returns an error. Inside argsvalidate, the layers
+// answer, textcall and rescue mark the message instead and return it: Report.Status
+// is Invalid (see MarkInvalid). Then argsvalidate decides by its own setting. So the
+// zero value of all layers never returns an invalid message, in any order of the layers.
 type OnExhausted uint8
 
 // The settings.
@@ -27,17 +27,21 @@ const (
 	DropInvalid
 )
 
-// MarkInvalid returns a copy of req for next. For it, layers whose OnExhausted is zero mark an
+// MarkInvalid returns a copy of req. For the copy, layers whose OnExhausted is zero mark an
 // invalid message instead of raising. A middleware that re-asks or raises such messages, as
-// argsvalidate does, calls next with it. A request that a middleware makes itself is not marked.
+// argsvalidate does, calls next with the copy.
+//
+// The mark holds for the layers of the same chain. A new Request does not have it, and
+// Layers.Chain clears it at its outer edge, so a stack that a middleware or a tool runs
+// inside of another stack raises.
 func MarkInvalid(req *Request) *Request {
 	marked := *req
 	marked.markInvalid = true
 	return &marked
 }
 
-// Raises reports whether a step for req returns an error in place of a message
-// without a valid call.
+// Raises reports whether a layer inside of argsvalidate returns an error for req in place
+// of a message without a valid call.
 func (o OnExhausted) Raises(req *Request) bool {
 	return o == Raise || o != Pass && !req.markInvalid
 }

@@ -30,6 +30,8 @@ type Error struct {
 	// counts only if there was no earlier one. The Last of a Fallback holds
 	// the failures of all models. It is nil if no attempt was made.
 	Last error
+
+	repeated bool // of New, which repeats one call; not of Fallback
 }
 
 // Error returns the reason, the number of attempts and the last failure.

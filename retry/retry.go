@@ -98,8 +98,8 @@ func (o Options) withDefaults() Options {
 //
 // Position: inside argsvalidate, so that each re-ask gets its own attempts; if
 // retry were outside, a failed re-ask would repeat the whole step. Outside
-// tracing.NewAttempt and an inner budget, so that they see each attempt. Two
-// retry middlewares in one chain multiply their attempts.
+// tracing.NewAttempt and an inner budget, so that they see each attempt. If a
+// chain has it twice, the outer one returns an error on which the inner one gave up.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
 		panic(err)
@@ -110,7 +110,7 @@ func New(o Options) middleware.Middleware {
 			panic("retry: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			s := newStep(req, o.If)
+			s := newRetryStep(req, o.If, true)
 			w := waits{o: o, start: time.Now()}
 			for {
 				if resp, done, err := s.ask(ctx, next); done {

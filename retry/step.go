@@ -7,18 +7,19 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one request on its way through New or Fallback.
-type step struct {
+// retryStep is one request on its way through New or Fallback.
+type retryStep struct {
 	tally    middleware.Tally
 	req      *middleware.Request
 	again    func(error) bool
 	attempts int
+	repeats  bool  // the step is New's, which repeats one call
 	last     error // the last failure that the context did not cause; nil if there is none
 	sunk     error // the error that the request's sink returned
 }
 
-func newStep(req *middleware.Request, again func(error) bool) *step {
-	s := &step{req: req, again: again}
+func newRetryStep(req *middleware.Request, again func(error) bool, repeats bool) *retryStep {
+	s := &retryStep{req: req, again: again, repeats: repeats}
 	if req.Sink != nil {
 		// An error of the sink may look like a lost connection to the model.
 		// It must not be retried as one.
@@ -37,7 +38,7 @@ func newStep(req *middleware.Request, again func(error) bool) *step {
 
 // ask makes one attempt. If done is false, s.last is a failure that may be
 // retried. If done is true, resp and err are the outcome of the step.
-func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middleware.Response, done bool, err error) {
+func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *middleware.Response, done bool, err error) {
 	if ctx.Err() != nil {
 		return nil, true, s.fail(contextError(ctx))
 	}
@@ -58,7 +59,7 @@ func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middle
 			s.last = err
 		}
 		return nil, true, s.fail(contextError(ctx))
-	case !s.repeats(err):
+	case s.repeats && gaveUp(err) || !s.mayRepeat(err):
 		return nil, true, err
 	}
 	s.last = err
@@ -68,8 +69,13 @@ func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middle
 	return nil, false, nil
 }
 
-// repeats calls the user's function, which may panic.
-func (s *step) repeats(err error) (yes bool) {
+// gaveUp reports whether another New inside of this one gave up on err.
+func gaveUp(err error) bool {
+	return anyError(err, func(err error) bool { e, ok := err.(*Error); return ok && e.repeated })
+}
+
+// mayRepeat calls the user's function, which may panic.
+func (s *retryStep) mayRepeat(err error) (yes bool) {
 	defer func() {
 		if recover() != nil {
 			s.tally.Note("retry: the function that selects the errors to retry panicked, so the error was not retried")
@@ -79,10 +85,10 @@ func (s *step) repeats(err error) (yes bool) {
 }
 
 // end finishes a step without a further attempt.
-func (s *step) end(reason error) (*middleware.Response, error) {
+func (s *retryStep) end(reason error) (*middleware.Response, error) {
 	return s.tally.Finish(nil, s.fail(reason))
 }
 
-func (s *step) fail(reason error) error {
-	return &Error{Attempts: s.attempts, Reason: reason, Last: s.last}
+func (s *retryStep) fail(reason error) error {
+	return &Error{Attempts: s.attempts, Reason: reason, Last: s.last, repeated: s.repeats}
 }

@@ -340,7 +340,7 @@ func again(req *http.Request, body io.ReadCloser) *http.Request {
 func (t *Transport) step(in *received, next next, client *proxy.Client) *step {
 	call, watched := in.req.Context().Value(callKey{}).(*Call)
 	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
-		call.begin(in.req.Header.Get("X-Stainless-Retry-Count") == "0")
+		call.begin(in.asked, in.req.Header.Get("X-Stainless-Retry-Count") == "0")
 	} else {
 		call = &Call{}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
@@ -78,7 +79,7 @@ func print(resp *http.Response, err error) {
 func ExampleHook() {
 	provider := forgetful(true)
 	defer provider.Close()
-	hook := transport.Hook(argsvalidate.New(argsvalidate.Options{}))
+	hook := transport.Hook(toolmend.Stack(toolmend.Options{}))
 
 	// An SDK does the rest: openai.NewClient(option.WithMiddleware(hook)).
 	print(hook(order(context.Background(), provider.URL), provider.Client().Do))

@@ -102,7 +102,7 @@ func (s *step) figures(into http.Header) {
 		into[rescuedHeader] = []string{strconv.Itoa(s.rescued)}
 	}
 	for _, r := range s.healed {
-		into.Add(healedHeader, r.String())
+		into.Add(healedHeader, r)
 	}
 	into[overheadHeader] = []string{strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
 }

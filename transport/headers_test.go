@@ -137,3 +137,49 @@ func TestFigures(t *testing.T) {
 		require.Positive(t, watched.ModelTime())
 	}
 }
+
+// TestClient: Request.Client is a hash that tells clients apart, and never has a credential in it.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	const credential = "sk-0123456789abcdef"
+	clientFrom := func(o transport.Options) func(set func(*http.Request)) string {
+		o.Client = func(r *http.Request) string { return r.Header.Get("X-Name") }
+		var client string
+		tr := transport.New(o, around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
+			client = req.Client
+			return next(ctx, req)
+		}))
+		return func(set func(*http.Request)) string {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://provider.example/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[]}`))
+			require.NoError(t, err)
+			set(req)
+			_, err = tr.Hook(req, func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			return client
+		}
+	}
+	client, other := clientFrom(transport.Options{}), clientFrom(transport.Options{})
+	nobody := client(func(*http.Request) {})
+	hashes := []string{nobody}
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Toolmend-Key", "X-Name", "key", "host"} {
+		with := func(value string) func(*http.Request) {
+			return func(r *http.Request) {
+				switch name {
+				case "key":
+					r.URL.RawQuery = "key=" + value
+				case "host":
+					r.URL.Host = value
+				default:
+					r.Header.Set(name, value)
+				}
+			}
+		}
+		hash := client(with(credential))
+		require.NotContains(t, hash, credential)
+		require.NotEqual(t, hash, other(with(credential)), "another Transport")
+		require.Equal(t, hash, client(with(credential)), "the same client")
+		require.NotContains(t, hashes, hash, "another client: %s", name)
+		hashes = append(hashes, hash, client(with(credential+"x")))
+		require.NotEqual(t, hash, hashes[len(hashes)-1])
+	}
+}

@@ -158,15 +158,16 @@ func (s *step) encode(req *middleware.Request) ([]byte, error) {
 	return s.codec.RenamePrevious(body, s.t.ids.of), nil
 }
 
-// clientOf returns a keyed hash of what tells the clients of one provider apart: the
-// provider's host and the client's credentials. The key is the Transport's own, so the hash
-// says nothing outside of it.
+// clientOf returns middleware.Request.Client: a keyed hash of the client's name, the
+// provider's host and the client's credentials. The key is random and belongs to the
+// Transport, so the hash does not reveal a credential, and differs between Transports.
 func (t *Transport) clientOf(req *http.Request) string {
 	mac := hmac.New(sha256.New, t.secret[:])
 	write := func(part string) {
 		_, _ = io.WriteString(mac, part)
 		_, _ = mac.Write([]byte{0})
 	}
+	write(t.options.Client(req))
 	write(req.URL.Host)
 	write(req.URL.Query().Get("key"))
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Toolmend-Key"} {

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
@@ -55,7 +54,7 @@ type step struct {
 	upstream  time.Duration // spent on model calls
 	repaired  int           // repaired calls of the response
 	rescued   int           // calls of the response that the model had written as text
-	healed    []heal.Rule   // by which a refused request was changed
+	healed    []string      // the rules by which a refused request was changed
 	panicked  *Panic        // of a keep-alive
 }
 
@@ -117,7 +116,7 @@ func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
 	if resp != nil {
 		s.rescued = rescue.Calls(resp.Report)
 	}
-	s.healed = heal.Rules(middleware.ReportOf(resp, err))
+	s.healed = middleware.ReportOf(resp, err).Healed()
 	upstream := s.upstream
 	s.mu.Unlock()
 	s.call.end(resp, err, upstream)

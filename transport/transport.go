@@ -2,7 +2,11 @@
 // client, SDK or proxy:
 //
 //	client := openai.NewClient(option.WithMiddleware(
-//		transport.Hook(argsvalidate.New(argsvalidate.Options{}))))
+//		transport.Hook(toolmend.Stack(toolmend.Options{}))))
+//
+// The chain has the middlewares that Hook, RoundTripper, Handler or New is given, and no others.
+// toolmend.Stack has them all in their order; a chain of your own may be
+// argsvalidate.New(argsvalidate.Options{}) alone.
 //
 // A request is a model call if its path and its body are those of a format in
 // package wire. It goes through the chain. The client sees one call and one
@@ -175,6 +179,11 @@ type Options struct {
 	// bodies that it cannot read, unless PassUnreadable is set; everywhere else
 	// they bypass the chain.
 	Decoders map[string]Decoder
+	// Client returns the name of the client that sent a request. It goes into
+	// middleware.Request.Client beside the credentials of the request. Set it if clients
+	// are told apart before the Transport, and have no credentials of their own. nil means
+	// that their credentials suffice.
+	Client func(*http.Request) string
 	// Base sends the requests of a Handler. It must not follow redirects. nil
 	// means http.DefaultTransport.
 	Base http.RoundTripper
@@ -218,6 +227,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IDs == nil {
 		o.IDs = &IDs{}
+	}
+	if o.Client == nil {
+		o.Client = func(*http.Request) string { return "" }
 	}
 	if o.Base == nil {
 		o.Base = http.DefaultTransport

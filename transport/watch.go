@@ -14,6 +14,7 @@ type Call struct {
 	mu      sync.Mutex
 	watched bool
 	settled bool // the last request has its response: the next request is a new call
+	request *middleware.Request
 	tally   middleware.Tally
 	report  middleware.Report
 	err     error
@@ -40,6 +41,20 @@ func (c *Call) Report() middleware.Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.report
+}
+
+// Request returns the client's last request, decoded, as the chain got it but without its
+// Sink. It is nil until a request was decoded, so also for a request that bypassed the
+// chain. It shares everything with the request of the chain: do not modify it.
+func (c *Call) Request() *middleware.Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request == nil {
+		return nil
+	}
+	req := *c.request
+	req.Sink = nil
+	return &req
 }
 
 // Err returns the error with which the chain ended; it may come from a
@@ -78,13 +93,13 @@ func (c *Call) mark(status string) {
 
 // begin opens the call for one more request. first means that the client sent
 // it as its first attempt.
-func (c *Call) begin(first bool) {
+func (c *Call) begin(req *middleware.Request, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.settled || first {
 		c.tally, c.spent = middleware.Tally{}, 0
 	}
-	c.settled, c.err, c.status, c.report = false, nil, "", middleware.Report{Final: -1}
+	c.request, c.settled, c.err, c.status, c.report = req, false, nil, "", middleware.Report{Final: -1}
 }
 
 // end records the outcome of a request and the time that its model calls took.

@@ -29,10 +29,10 @@ func run(ctx context.Context, out io.Writer, colour bool) error {
 	p.line("")
 	for i, s := range scenarios {
 		// The whole use of Toolmend: wrap the model call that you have.
-		call := middleware.Chain(
-			argsvalidate.New(argsvalidate.Options{}),
-			retry.New(retry.Options{}),
-		)(s.model())
+		call := middleware.Layers{
+			middleware.LayerValidate: argsvalidate.New(argsvalidate.Options{}),
+			middleware.LayerRetry:    retry.New(retry.Options{}),
+		}.Chain()(s.model())
 
 		resp, err := call(ctx, s.request())
 		if err != nil {

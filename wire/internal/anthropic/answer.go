@@ -356,10 +356,19 @@ func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (str
 		var had rawjson.Value // that the client has of the block
 		switch kind := v.Get("type").Str(); {
 		case own && i < len(blocks):
+			was := a.blocks[i] // of which the client has blocks[i]
+			switch {
+			case text != was.raw && deltasOf[kind] == nil: // a change of a block of an unknown type
+				return "", codec.ErrShown
+			case text == was.raw && text != was.joined:
+				if v, err = codec.ParseObject(was.joined); err != nil {
+					return "", err
+				}
+			}
 			if had, err = blocks[i].given(v); err != nil {
 				return "", err
 			}
-			lacks, err := w.deltas(i, v, had)
+			lacks, err := w.deltas(i, v, had, was.deltas)
 			switch {
 			case err != nil:
 				return "", err
@@ -420,8 +429,9 @@ func (w *writer) blockEvent(kind string, index int, members ...lens.Member) {
 // again.
 func (w *writer) block(index int, v, had rawjson.Value) error {
 	var start []lens.Member
-	for _, kind := range deltasOf[v.Get("type").Str()] {
-		switch key := deltas[kind].key; {
+	kinds := deltasOf[v.Get("type").Str()]
+	for _, d := range kinds {
+		switch key := d.key; {
 		case key == "input":
 			start = append(start, lens.Raw(key, "{}"))
 		case v.Get(key).Kind() == rawjson.Array:
@@ -434,7 +444,7 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	pieces, err := w.deltas(index, v, had)
+	pieces, err := w.deltas(index, v, had, kinds)
 	w.blockEvent("content_block_start", index, lens.Raw("content_block", raw))
 	w.out.WriteString(pieces)
 	w.blockEvent("content_block_stop", index)
@@ -443,55 +453,72 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 
 // given returns what a client has of b, which is v now.
 func (b *building) given(v rawjson.Value) (rawjson.Value, error) {
-	text, err := b.text(true)
+	text, err := b.text(asShown)
 	if err != nil {
 		return v, err
 	}
 	had, err := codec.ParseObject(text)
-	if err != nil || v.Get("type").Str() != b.kind || deltasOf[b.kind] == nil && v.Raw() != had.Raw() {
+	if err != nil || v.Get("type").Str() != b.kind {
 		return v, codec.ErrShown
 	}
 	return had, nil
 }
 
-// deltas returns the deltas with what v has and had, its beginning, has not.
-func (w *writer) deltas(index int, v, had rawjson.Value) (string, error) {
+// deltas returns the deltas of those kinds with what v has and had, its beginning, has not.
+// Deltas of one type in a row are one delta with several members.
+func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (string, error) {
 	out := writer{named: w.named}
-	for _, kind := range deltasOf[v.Get("type").Str()] {
-		d := deltas[kind]
-		now, was := v.Get(d.key), had.Get(d.key)
-		var lacks []string
-		switch {
-		case now.Raw() == was.Raw():
-		case now.Kind() == rawjson.Array:
-			all := lens.Raws(slices.Collect(now.Each()))
-			lacks = all[min(was.Len(), len(all)):]
-		default:
-			text := now
-			if d.key == "input" && now.Kind() == rawjson.Object {
-				doc, err := codec.Parse(codec.QuoteAsSent(now.Raw()))
-				if err != nil {
-					return "", err
+	v, had = v.Indexed(), had.Indexed()
+	for n := 0; n < len(kinds); {
+		name := kinds[n].name
+		delta := append(make([]lens.Member, 0, 2), lens.Text("type", name))
+		for ; n < len(kinds) && kinds[n].name == name; n++ {
+			pieces, err := kinds[n].missing(v.Get(kinds[n].key), had.Get(kinds[n].key))
+			if err != nil {
+				return "", err
+			}
+			for i, raw := range pieces {
+				if i > 0 {
+					out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(delta...)))
+					delta = delta[:1]
 				}
-				text = doc.Root()
+				delta = append(delta, lens.Raw(kinds[n].in, raw))
 			}
-			rest, ok := strings.CutPrefix(content(text), content(was))
-			if rest = `"` + rest + `"`; !ok { // the two may spell the same text in different ways
-				rest, ok = strings.CutPrefix(text.Str(), was.Str())
-				rest = rawjson.Quote(rest)
-			}
-			if !ok {
-				return "", codec.ErrShown
-			}
-			lacks = []string{rest}
 		}
-		for _, raw := range lacks {
-			if raw != `""` {
-				out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(lens.Text("type", kind), lens.Raw(d.in, raw))))
-			}
+		if len(delta) > 1 {
+			out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(delta...)))
 		}
 	}
 	return out.out.String(), nil
+}
+
+// missing returns the pieces that now, a member of a block, has behind was, its beginning.
+func (d deltaKind) missing(now, was rawjson.Value) ([]string, error) {
+	switch {
+	case now.Raw() == was.Raw():
+		return nil, nil
+	case now.Kind() == rawjson.Array:
+		all := lens.Raws(slices.Collect(now.Each()))
+		return all[min(was.Len(), len(all)):], nil
+	case d.key == "input" && now.Kind() == rawjson.Object:
+		doc, err := codec.Parse(codec.QuoteAsSent(now.Raw()))
+		if err != nil {
+			return nil, err
+		}
+		now = doc.Root()
+	}
+	rest, ok := strings.CutPrefix(content(now), content(was))
+	if rest = `"` + rest + `"`; !ok { // the two may spell the same text in different ways
+		rest, ok = strings.CutPrefix(now.Str(), was.Str())
+		rest = rawjson.Quote(rest)
+	}
+	switch {
+	case !ok:
+		return nil, codec.ErrShown
+	case rest == `""`:
+		return nil, nil
+	}
+	return []string{rest}, nil
 }
 
 // figures are the places at which a usage object counts:

@@ -348,7 +348,7 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	kind, text, err := b.add(delta)
 	if piece := delta.Get("partial_json"); err == nil && delta.Get("type").Str() == "input_json_delta" && delta.Len() == 2 {
 		s.RepeatsPiece(u, func(raw string) error {
-			b.join("input", raw)
+			b.join(deltasOf["tool_use"][0], raw)
 			return nil
 		}, piece)
 	}
@@ -357,7 +357,7 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	}
 	if b.kind == "text" && kind == middleware.PartText && delta.Len() == 2 {
 		s.Repeats(u, func(text string) error {
-			b.join("text", text)
+			b.join(deltasOf["text"][1], text)
 			return codec.Tell(s.sink, middleware.PartText, text)
 		}, text)
 	}
@@ -384,54 +384,61 @@ type building struct {
 // of each.
 type joined struct {
 	codec.Joined
-	key   string
-	shown int // its Len at the last Mark
+	deltaKind     // of the first delta that brought a piece
+	shown     int // its Len at the last Mark
 }
 
-// deltas has the member of a block that deltas of a type bring a piece of, the member of the
-// delta that has the piece, and what a piece shows.
-var deltas = map[string]struct {
-	key, in string
-	shows   middleware.PartKind
-}{
-	"citations_delta":  {"citations", "citation", middleware.PartOpaque},
-	"text_delta":       {"text", "text", middleware.PartText},
-	"thinking_delta":   {"thinking", "thinking", middleware.PartReasoning},
-	"signature_delta":  {"signature", "signature", middleware.PartOpaque},
-	"input_json_delta": {"input", "partial_json", middleware.PartOpaque},
+// deltaKind says where a delta of a type has a piece of a block.
+type deltaKind struct {
+	name  string              // the type
+	key   string              // the member of the block that the piece belongs to
+	in    string              // the member of the delta that has the piece
+	shows middleware.PartKind // what a piece shows
 }
 
-// deltasOf has the types of the deltas of a block, in the order in which they are written, by
-// the type of the block.
-var deltasOf = map[string][]string{
-	"text":            {"citations_delta", "text_delta"},
-	"thinking":        {"thinking_delta", "signature_delta"},
-	"tool_use":        {"input_json_delta"},
-	"server_tool_use": {"input_json_delta"},
-	"mcp_tool_use":    {"input_json_delta"},
+// deltaKinds are the types of deltas that this package knows.
+var deltaKinds = []deltaKind{
+	{"citations_delta", "citations", "citation", middleware.PartOpaque},
+	{"text_delta", "text", "text", middleware.PartText},
+	{"thinking_delta", "thinking", "thinking", middleware.PartReasoning},
+	{"signature_delta", "signature", "signature", middleware.PartOpaque},
+	{"input_json_delta", "input", "partial_json", middleware.PartOpaque},
+}
+
+// deltasOf has the deltas of a block, in the order in which they are written, by the type
+// of the block.
+var deltasOf = map[string][]deltaKind{
+	"text":            deltaKinds[:2],
+	"thinking":        deltaKinds[2:4],
+	"tool_use":        deltaKinds[4:],
+	"server_tool_use": deltaKinds[4:],
+	"mcp_tool_use":    deltaKinds[4:],
 }
 
 // add takes a delta in, and returns what it shows. Of an unknown type, its texts are
 // added to the members of the same name: so a block of a kind that this package does not
 // know is complete in history.
 func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawjson.Value, err error) {
-	is := delta.Get("type").Str()
-	d, ok := deltas[is]
+	d := deltaKind{name: delta.Get("type").Str()}
+	at := slices.IndexFunc(deltaKinds, func(known deltaKind) bool { return known.name == d.name })
+	if at >= 0 {
+		d = deltaKinds[at]
+	}
 	switch {
 	case b.kind == "tool_use" && d.key != "input": // whose other members come with its start
 	case d.key == "citations":
 		if c := delta.Get(d.in); c.Kind() == rawjson.Object {
-			b.join(d.key, ","+c.Raw())
+			b.join(d, ","+c.Raw())
 		}
-	case ok:
+	case at >= 0:
 		if text = delta.Get(d.in); d.shows == middleware.PartOpaque { // a text that is none is empty
 			_, err = on.Text(delta, d.in)
 		}
-		b.join(d.key, content(text))
+		b.join(d, content(text))
 	default:
 		for m := range delta.Each() {
-			if m.Key() != "type" {
-				b.join(m.Key(), content(m))
+			if d.key, d.in = m.Key(), m.Key(); d.key != "type" {
+				b.join(d, content(m))
 			}
 		}
 	}
@@ -447,18 +454,18 @@ func content(v rawjson.Value) string {
 	return raw[1 : len(raw)-1]
 }
 
-// join adds a piece to the member key.
-func (b *building) join(key, raw string) {
+// join adds the piece of a delta of that kind.
+func (b *building) join(d deltaKind, raw string) {
 	if raw == "" {
 		return
 	}
-	j := b.byKey[key]
+	j := b.byKey[d.key]
 	if j == nil {
 		if b.byKey == nil {
 			b.byKey = map[string]*joined{}
 		}
-		j = &joined{key: key}
-		b.byKey[key] = j
+		j = &joined{deltaKind: d}
+		b.byKey[d.key] = j
 		b.joined = append(b.joined, j)
 	}
 	_ = j.AddRaw(raw)
@@ -472,17 +479,26 @@ func (b *building) mark() {
 	}
 }
 
-// text returns the block as it would stand in a request, or what was shown of it: then the
-// input of a block of a known type is a string of the pieces.
-func (b *building) text(shown bool) (string, error) {
+// form is a form of a block whose deltas were read.
+type form uint8
+
+const (
+	asHistory form = iota // as a request has it
+	asJoined              // with the pieces of its input as one string
+	asShown               // the same, of what was shown
+)
+
+// text returns the block in that form.
+func (b *building) text(as form) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
 		return b.start, nil // a block that is none
 	}
+	start = start.Indexed()
 	var members []lens.Member
 	for _, j := range b.joined {
 		raw := j.JSON()[1 : 1+j.Len()]
-		if shown {
+		if as == asShown {
 			raw = raw[:j.shown]
 		}
 		m := lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`)
@@ -490,7 +506,7 @@ func (b *building) text(shown bool) (string, error) {
 		case j.key == "citations":
 			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
 			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
-		case j.key == "input" && (!shown || deltasOf[b.kind] == nil):
+		case j.key == "input" && as == asHistory:
 			var input codec.Joined
 			_ = input.AddRaw(raw)
 			if m.Raw = input.String(); !codec.IsObject(m.Raw) {
@@ -505,7 +521,7 @@ func (b *building) text(shown bool) (string, error) {
 // block returns the whole block. The arguments of a call are the joined pieces, byte for
 // byte, even if they are no JSON: the validator is to see what was written.
 func (b *building) block() (block, error) {
-	text, err := b.text(false)
+	text, err := b.text(asHistory)
 	if err != nil {
 		return block{}, err
 	}
@@ -514,6 +530,17 @@ func (b *building) block() (block, error) {
 		return block{}, err
 	}
 	out, err := readAnswered(doc.Root(), nil)
+	if err == nil && !out.isCall {
+		out.deltas, out.joined = slices.Clip(deltasOf[b.kind]), text
+		for _, j := range b.joined {
+			if !slices.ContainsFunc(deltasOf[b.kind], func(d deltaKind) bool { return d.key == j.key }) {
+				out.deltas = append(out.deltas, j.deltaKind)
+			}
+		}
+		if b.byKey["input"] != nil {
+			out.joined, err = b.text(asJoined)
+		}
+	}
 	if input := b.byKey["input"]; input != nil {
 		out.call.Arguments = input.String()
 	} else if out.isCall && out.call.Arguments == "" { // a stream is written with an input in each call
