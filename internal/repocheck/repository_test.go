@@ -26,7 +26,7 @@ func TestRepository(t *testing.T) {
 	repository := open(t, "../..")
 	for name, rule := range map[string]rule{
 		"imports": imports, "docs": undocumented, "sizes": sizes, "words": words, "names": names, "navigation": navigation,
-		"examples": examples, "links": links, "decisions": decisions, "exposed": exposed, "demonstrated": demonstrated, "case files": caseFiles, "index of examples": unlisted,
+		"examples": examples, "links": links, "decisions": decisions, "exposed": exposed, "demonstrated": demonstrated, "case files": caseFiles, "index of examples": unlisted, "rings": ringed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

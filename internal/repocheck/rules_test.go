@@ -36,7 +36,7 @@ func check(t *testing.T, r rule, cases []bad) {
 	}
 }
 
-const testMap = "| layer | package | content |\n|---|---|---|\n| 0 | `core` | |\n| 1 | `strip`, `mend` (a module) | |\n| 1 | `strip/deep` | `core` |\n| 2 | `internal/schema`, `retry` | |\n| tests | `tools` | |\n"
+const testMap = "| ring | package | content |\n|---|---|---|\n| core | `core` | |\n| core | `strip`, `mend` (a module) | |\n| core | `strip/deep` | `core` |\n| policy | `internal/schema`, `retry` | |\n| test | `tools` | |\n"
 
 func TestImports(t *testing.T) {
 	t.Parallel()
