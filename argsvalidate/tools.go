@@ -65,10 +65,7 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
 				return nil
 			}
-			s, err := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders, Limits: v.o.Limits.strip()})
-			if err != nil {
-				return nil
-			}
+			s, _ := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
 			return s
 		})
 	}
