@@ -131,7 +131,7 @@ func (t *toolbox) meant(name string) (string, bool) {
 	if t.variants == nil {
 		t.variants = mend.NewNames(t.available())
 	}
-	return t.variants.Meant(name)
+	return t.variants.Match(name)
 }
 
 // find returns the plan for a name. Hosted tools do not count, because the

@@ -82,4 +82,4 @@ func ReadSchema(parameters json.RawMessage) *Schema {
 //
 // Work is linear in the length of the names. A name of more than 512 bytes is a
 // variant of no tool, and no other name is a variant of it.
-func Name(name string, available []string) (string, bool) { return NewNames(available).Meant(name) }
+func Name(name string, available []string) (string, bool) { return NewNames(available).Match(name) }
