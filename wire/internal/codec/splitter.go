@@ -32,8 +32,8 @@ type Release uint8
 // The fates.
 const (
 	ReleaseWithPrevious Release = iota // goes with the unit in front of it: a head, a sign of life, a figure
-	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
 	ReleaseAfterText                   // reasoning: shown when text follows, held when a call follows
+	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
 	ReleaseHold                        // a call, an error, an end: held, with all behind it
 )
 
