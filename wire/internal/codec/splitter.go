@@ -26,10 +26,10 @@ type Unit struct {
 	Calls bool          // set by Read: a whole answer has calls, so it is not free
 }
 
-// Release is what becomes of a unit.
+// Release says when a unit goes to the client. Of the parts of a unit, the greatest counts.
 type Release uint8
 
-// The fates.
+// The releases.
 const (
 	ReleaseWithPrevious Release = iota // goes with the unit in front of it: a head, a sign of life, a figure
 	ReleaseAfterText                   // reasoning: shown when text follows, held when a call follows
