@@ -102,6 +102,16 @@ func TestWords(t *testing.T) {
 	})
 }
 
+func TestNames(t *testing.T) {
+	t.Parallel()
+	check(t, names, []bad{
+		{"plain", files{"a.go": "package p\n\ntype retryStep struct{ begin, essays int }\n\nfunc HasLackey() {}\n"}, nil},
+		{"riddles", files{"a.go": "package p\n\ntype step struct {\n\tgivenItem int\n}\n\nfunc (s *step) Says() {}\n\nvar behind, x int\n\ntype i interface{ Fate() int }\n"},
+			[]string{"a.go:3", "a.go:4", "a.go:7", "a.go:11", "a.go:9"}},
+		{"tests", files{"a_test.go": "package p\n\nfunc says() {}\n"}, nil},
+	})
+}
+
 func TestCaseFiles(t *testing.T) {
 	t.Parallel()
 	const test = "package p\n\nfunc TestEdit(t *testing.T) {}\n"
