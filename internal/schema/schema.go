@@ -62,18 +62,15 @@ type Options struct {
 var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 
 // Schema is a compiled schema. Nothing changes what it accepts; it is safe for
-// concurrent use. There are three readings of the schema in it: the text as it was
-// given, which says what is declared (view); the text that was compiled, after
-// normalize and the lenient rules, which says what an issue wanted (words); and what
-// v5 made of that (compiled, fast).
+// concurrent use. It holds the schema three times: as it was given, for what is declared
+// (view); as it was compiled, after normalize and the lenient rules, for the text of issues
+// (words); and as nodes, for eval (root).
 type Schema struct {
-	view     func() *view.View // of the schema as it was given, read when it is asked for
-	words    rawjson.Value     // what was compiled, for the words of an issue
-	base     string            // URL of what was compiled
-	compiled *jsonschema.Schema
-	root     *node
-	tracked  bool // there are dynamic references
-	notes    []string
+	view    func() *view.View // of the schema as it was given, read when it is asked for
+	words   rawjson.Value     // what was compiled, for the words of an issue
+	root    *node
+	tracked bool // there are dynamic references
+	notes   []string
 
 	patterns map[string]*regexp.Regexp
 	sizes    map[string]int // of patterns, in instructions
@@ -92,6 +89,7 @@ type extras struct {
 	remotes map[string]string            // documents by URL
 	draft   *jsonschema.Draft            // of documents without $schema
 	read    func(string) (pattern, bool) // instead of readPattern
+	tree    func(*jsonschema.Schema)     // gets what v5 compiled, which the Schema does not keep
 }
 
 // compileWith is Compile with what tests need. The lenient rules come last: a schema
@@ -183,6 +181,9 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if x.tree != nil {
+		x.tree(compiled)
+	}
 	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1})
 	if err != nil {
 		return nil, err
@@ -201,8 +202,7 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 			return nil, fmt.Errorf("%w: more than %d subschemas apply to one value", ErrExpensive, maxEvaluations)
 		}
 	}
-	return &Schema{words: c.words, base: base, compiled: compiled, root: root, tracked: c.dynamic,
-		notes: n.notes, patterns: n.patterns, sizes: n.sizes}, nil
+	return &Schema{words: c.words, root: root, tracked: c.dynamic, notes: n.notes, patterns: n.patterns, sizes: n.sizes}, nil
 }
 
 var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")
