@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,24 +29,27 @@ func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 	for _, name := range known.available() {
 		notes = append(notes, known.find(name, "").notes()...)
 	}
-	return append(notes, known.misspelt()...)
+	return append(notes, known.misspelt(context.Background())...)
 }
 
 // misspeltOnce returns the notes of misspelt on the first call, and nil
 // afterwards.
-func (t *toolbox) misspeltOnce() []string {
+func (t *toolbox) misspeltOnce(ctx context.Context) []string {
 	if t.checked {
 		return nil
 	}
 	t.checked = true
-	return t.misspelt()
+	return t.misspelt(ctx)
 }
 
 // misspelt notes the names and paths in the options that match no tool of a
 // step.
-func (t *toolbox) misspelt() []string {
+func (t *toolbox) misspelt(ctx context.Context) []string {
 	var notes []string
 	unknown := func(where, name string) {
+		if announced, err := t.announced().Has(ctx, name); announced || err != nil {
+			return
+		}
 		note := fmt.Sprintf("%s: no tool is named %q", where, schema.Clip(name))
 		if meant := schema.SuggestTool(name, t.available()); meant != "" {
 			note += fmt.Sprintf("; did you mean %q?", meant)
@@ -53,7 +57,7 @@ func (t *toolbox) misspelt() []string {
 		notes = append(notes, note)
 	}
 	for _, name := range t.v.perTool {
-		if !t.has(name) && !t.announced(name) {
+		if !t.has(name) {
 			unknown("Options.PerTool", name)
 		}
 	}
@@ -65,9 +69,7 @@ func (t *toolbox) misspelt() []string {
 		tools, path := s.scope()
 		for _, name := range tools {
 			if !t.has(name) {
-				if !t.announced(name) {
-					unknown(t.v.ruleName(n), name)
-				}
+				unknown(t.v.ruleName(n), name)
 			} else if p := t.find(name, ""); !p.compiled.declares(path) {
 				notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "the schema of tool "+name))
 			}

@@ -219,7 +219,7 @@ func (j *validation) rules(ctx context.Context) error {
 			continue
 		}
 		if v.Call.Name != j.calls[i].Name { // the name was repaired, and the model must know
-			v.Issues = append(j.unknownTool(), v.Issues...)
+			v.Issues = append(j.unknownTool(ctx), v.Issues...)
 		}
 		v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/announce"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/mend"
@@ -96,9 +97,8 @@ type toolbox struct {
 	v        *Validator
 	req      *middleware.Request
 	plans    []plan          // of the declared tools that were looked up
-	texts    []string        // see announcing
-	rows     map[string]bool // see qwen
 	names    []string        // the names of the tools that a model may call; see available
+	others   *announce.Tools // see announced
 	variants *mend.Names     // the same names; see meant
 	hints    hints           // of the feedback texts
 	checked  bool            // misspelt has run
@@ -127,6 +127,14 @@ func (t *toolbox) available() []string {
 		t.names = t.v.available(t.req.Tools)
 	}
 	return t.names
+}
+
+// announced returns the tools that the request announces without listing them.
+func (t *toolbox) announced() *announce.Tools {
+	if t.others == nil {
+		t.others = announce.New(t.req)
+	}
+	return t.others
 }
 
 // meant returns the available tool that an unknown name is a variant of.
@@ -239,7 +247,7 @@ func (v *Validator) surelyValid(p plan, arguments string) bool {
 // available returns the names of all tools that a model may call, each once.
 func (v *Validator) available(requested []middleware.Tool) []string {
 	names := []string{}
-	seen := map[string]bool{"": true, placeholder: true}
+	seen := map[string]bool{"": true, announce.Placeholder: true}
 	for _, t := range slices.Concat(v.o.Tools, requested) {
 		if t.Kind != middleware.KindHosted && !seen[t.Name] {
 			seen[t.Name] = true

@@ -147,7 +147,7 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 			return run.ContextError(ctx)
 		}
 	}
-	j.notes = append(j.notes, j.known.misspeltOnce()...)
+	j.notes = append(j.notes, j.known.misspeltOnce(ctx)...)
 	return nil
 }
 
@@ -173,14 +173,21 @@ func (j *validation) start() {
 // check fills in the verdict on one function call, without the rules.
 func (j *validation) check(ctx context.Context, i int) {
 	v, p := &j.verdicts[i], j.tools[i]
-	if !p.declared() && v.Call.Name != "" && j.known.announced(v.Call.Name) {
-		v.Announced = true
+	if !p.declared() && v.Call.Name != "" {
+		announced, err := j.known.announced().Has(ctx, v.Call.Name)
+		if err != nil {
+			v.Issues = issue(codeUndecided, "", undecided)
+			return
+		}
+		v.Announced = announced
+	}
+	if v.Announced {
 		j.note("tool %s: not in the request's tools, and announced there: its calls are not validated", text.Label(v.Call.Name))
 	}
 	unknown := !p.declared() && !v.Announced && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
 	if unknown {
 		if p = j.meant(v); !p.declared() {
-			v.Issues = j.unknownTool()
+			v.Issues = j.unknownTool(ctx)
 			return
 		}
 		j.tools[i] = p
@@ -203,15 +210,15 @@ func (j *validation) check(ctx context.Context, i int) {
 	v.Issues = seen.issues
 	j.keep(i, seen.sent)
 	if unknown {
-		v.Issues = append(j.unknownTool(), seen.issues...)
+		v.Issues = append(j.unknownTool(ctx), seen.issues...)
 	}
 	v.Call, v.Changes = j.calls[i], nil // an invalid call is returned as it was sent
 }
 
 // unknownTool returns the issue of a call whose tool is not declared.
-func (j *validation) unknownTool() []middleware.Issue {
+func (j *validation) unknownTool(ctx context.Context) []middleware.Issue {
 	message := "there is no tool of this name"
-	if search := j.known.search(); search != "" {
+	if search := j.known.announced().Loader(ctx); search != "" {
 		message = "no tool of this name is loaded; use " + text.Label(search)
 	}
 	return issue(codeUnknownTool, "", message)
@@ -357,7 +364,7 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 			p := j.tools[i]
 			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
-		in.Available, in.search = j.known.available(), j.known.search()
+		in.Available, in.search = j.known.available(), j.known.announced().Loader(ctx)
 		if v.o.Feedback == nil {
 			return DefaultFeedback(in)
 		}
