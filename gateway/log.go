@@ -60,8 +60,8 @@ func (l logger) observed(x *exchange) {
 			attrs = append(attrs, slog.String("advice", x.err.Error()))
 		}
 	}
-	if x.would != "" {
-		attrs = append(attrs, slog.String("would", string(x.would)))
+	if x.enforced != "" {
+		attrs = append(attrs, slog.String("would", string(x.enforced)))
 	}
 	if x.unread {
 		attrs = append(attrs, slog.Bool("unread", true))

@@ -121,8 +121,8 @@ func (m *metrics) begin(upstream string, s Settings) {
 			m.repairs.Add(ctx, 0, x.where(attribute.String("rule", "mend."+r.String())))
 		}
 		if s.Mode == Observe {
-			for _, would := range []would{wouldReask, wouldRefuse, wouldDrop, wouldRescue, wouldRepair, wouldPass} {
-				m.outcomes.Add(ctx, 0, x.where(attribute.String("would", string(would)), attribute.Bool("unread", false)))
+			for _, outcome := range []enforcedOutcome{outcomeReasked, outcomeRefused, outcomeDropped, outcomeRescued, outcomeRepaired, outcomePassed} {
+				m.outcomes.Add(ctx, 0, x.where(attribute.String("would", string(outcome)), attribute.Bool("unread", false)))
 			}
 		}
 	}
@@ -152,8 +152,8 @@ func (m *metrics) observed(x *exchange) {
 	if rescue.Unread(x.report) {
 		m.texts.Add(ctx, 1, x.where(attribute.String("outcome", "unread")))
 	}
-	if x.would != "" {
-		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.would)), attribute.Bool("unread", x.unread)))
+	if x.enforced != "" {
+		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.enforced)), attribute.Bool("unread", x.unread)))
 	}
 	var broken *transport.Panic
 	if errors.As(x.err, &broken) {

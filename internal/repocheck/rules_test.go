@@ -36,7 +36,7 @@ func check(t *testing.T, r rule, cases []bad) {
 	}
 }
 
-const testMap = "| layer | package | content |\n|---|---|---|\n| 0 | `core` | |\n| 1 | `strip`, `mend` (a module) | |\n| 1 | `strip/deep` | `core` |\n| 2 | `internal/schema`, `retry` | |\n| tests | `tools` | |\n"
+const testMap = "| ring | package | content |\n|---|---|---|\n| core | `core` | |\n| core | `strip`, `mend` (a module) | |\n| core | `strip/deep` | `core` |\n| policy | `internal/schema`, `retry` | |\n| test | `tools` | |\n"
 
 func TestImports(t *testing.T) {
 	t.Parallel()
@@ -99,6 +99,16 @@ func TestWords(t *testing.T) {
 		{"unfinished", files{"a.go": "package p\n\n// TO" + "DO: more\n", "b.md": "FIX" + "ME", "c.txt": "XX" + "X here"}, []string{"a.go:3", "b.md:1", "c.txt:1"}},
 		{"paths", files{"a.txt": "in /ho" + "me/me/x\nor \"/wo" + "rk/x\"\nor /tm" + "p/x\nor C:\\Us" + "ers\\me\n/ro" + "ot/x\n"}, []string{"a.txt:1", "a.txt:2", "a.txt:3", "a.txt:4", "a.txt:5"}},
 		{"not text", files{"a.bin": "\x00 /ho" + "me/me/x"}, nil},
+	})
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	check(t, names, []bad{
+		{"plain", files{"a.go": "package p\n\ntype retryStep struct{ begin, essays int }\n\nfunc HasLackey() {}\n"}, nil},
+		{"riddles", files{"a.go": "package p\n\ntype step struct {\n\tgivenItem int\n}\n\nfunc (s *step) Says() {}\n\nvar behind, x int\n\ntype i interface{ Fate() int }\n"},
+			[]string{"a.go:3", "a.go:4", "a.go:7", "a.go:11", "a.go:9"}},
+		{"tests", files{"a_test.go": "package p\n\nfunc says() {}\n"}, nil},
 	})
 }
 

@@ -14,10 +14,8 @@
 //
 // Other tests do something else: healing_test.go lets applications of the official SDKs
 // send what providers refuse, once for each rule of package heal (`make agents` without
-// CLIENTS). report_test.go validates reports against schemas
-// that it fetches (`make reports`), and llama_test.go tries a running server of
-// llama.cpp as an upstream. Folder page opens the page of the gateway and the
-// HTML report in a real browser (`make page`), and folder metrics reads the metrics
-// with a real Prometheus (`make metrics`). mcp_test.go runs MCP servers, and MCP's
-// conformance suite, with and without the proxy (`make mcp`).
+// CLIENTS). llama_test.go tries a running server of llama.cpp as an upstream. mcp_test.go
+// runs MCP servers, and MCP's conformance suite, with and without the proxy (`make mcp`).
+// Folder page opens the page of the gateway and the HTML report in a real browser (`make
+// page`), and folder metrics reads the metrics with a real Prometheus (`make metrics`).
 package e2e

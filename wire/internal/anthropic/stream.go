@@ -24,7 +24,7 @@ import (
 // the provider runs are shown at once, reasoning when one of those follows. The rest is
 // held, and written from what was read of it (answer.go).
 type stream struct {
-	codec.Units
+	codec.Splitter
 	req    *middleware.Request // nil if the answer is read again
 	sink   middleware.Sink
 	tools  bool // the request offered tools: reasoning waits for what follows it
@@ -35,16 +35,16 @@ type stream struct {
 	at     map[int]*building // by index
 	usage  codec.Members     // the last figure of each name
 
-	changed []*building // since Mark
-	marked  mark
+	changed  []*building // since Snapshot
+	snapshot beginning
 
 	stopped   bool                   // message_stop has come
 	failed    *middleware.ModelError // what the provider said
 	misplaced error                  // events that do not fit, but may be followed by an error that explains them
 }
 
-// mark is what the client may be shown of a stream, beside what each block notes.
-type mark struct {
+// beginning is what the client may be shown of a stream, beside what each block notes.
+type beginning struct {
 	begun   bool
 	blocks  int // how many have started
 	figures middleware.Usage
@@ -73,7 +73,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // tools, or did not.
 func newStream(tools bool) *stream {
 	s := &stream{tools: tools, a: &answer{}, at: map[int]*building{}}
-	s.Units = codec.NewUnits(s, known, false, tools)
+	s.Splitter = codec.NewSplitter(s, known, false, tools)
 	return s
 }
 
@@ -94,47 +94,47 @@ func bringsBlocks(kind string) bool {
 	return kind == "message_start" || kind == "content_block_start" || kind == "content_block_delta" || kind == "content_block_stop"
 }
 
-// Fate returns what becomes of an event. Client calls, errors and the end are held, and so
+// Release returns what becomes of an event. Client calls, errors and the end are held, and so
 // is an event that clients would count in different ways.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	switch {
 	case s.Buf.IsWhole():
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
 		if s.Closed() && codec.CutShort(u.Err) {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FateHold, u.Err
+		return codec.ReleaseHold, u.Err
 	}
 	kind, v := kindOf(u)
 	if kind == "error" || !s.agreed(u, kind, v) {
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	}
 	var block, text string // the type of the block that the event is of, and what it brings
 	switch kind {
 	case "message_start": // where blocks stand in it, clients count those behind them in different ways
 		if content := v.Get("message").Get("content"); content.Exists() && !content.Empty() {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	case "content_block_start":
 		block, text = v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()
 	case "content_block_delta", "content_block_stop":
 		block, text = s.at[indexOf(v)].kind, v.Get("delta").Get("text").Str()
 	case "message_delta", "message_stop":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	default:
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	}
 	switch {
 	case block == "tool_use":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case isReasoning(block) && s.tools:
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	case block == "text" && text == "":
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	}
-	return codec.FateShow, nil
+	return codec.ReleaseNow, nil
 }
 
 func isReasoning(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
@@ -162,13 +162,13 @@ func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
 	return s.at[indexOf(v)] != nil
 }
 
-// Mark notes what was read so far as what the client may be shown.
-func (s *stream) Mark() {
+// Snapshot notes what was read so far as what the client may be shown.
+func (s *stream) Snapshot() {
 	for _, b := range s.changed {
-		b.mark()
+		b.noteShown()
 	}
 	s.changed = s.changed[:0]
-	s.marked = mark{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
+	s.snapshot = beginning{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
 }
 
 // Read reads an event. It keeps no value of u. What is not free is read as it is written.
@@ -223,7 +223,7 @@ func hidesCall(kind, name string, v rawjson.Value) bool {
 	case bringsBlocks(kind), kind == "message_delta", kind == "message_stop":
 		return namesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
 	}
-	return namesCall(v) || !codec.Free(rawjson.Quote(name))
+	return namesCall(v) || !codec.HasNoCallWord(rawjson.Quote(name))
 }
 
 // start reads the start of the message. Blocks that stand in it are whole: clients that
@@ -269,7 +269,7 @@ func collect(s *codec.Members, v rawjson.Value, but ...string) {
 func (s *stream) delta(v rawjson.Value) {
 	s.a.stop = cmp.Or(codec.Text(v.Get("delta").Get("stop_reason")), s.a.stop)
 	collect(&s.a.inDelta, v.Get("delta"), "stop_reason")
-	collect(&s.a.beside, v, "type", "delta", "usage", "index")
+	collect(&s.a.inEvent, v, "type", "delta", "usage", "index")
 	s.count(v.Get("usage"))
 }
 
@@ -306,10 +306,10 @@ func (s *stream) block(index int, v rawjson.Value, ended bool) error {
 	s.at[index] = b
 	s.blocks = append(s.blocks, b)
 	s.change(b)
-	return codec.Tell(s.sink, first.part.Kind, first.part.Text)
+	return codec.Emit(s.sink, first.part.Kind, first.part.Text)
 }
 
-// change notes that b is not as it was at the last Mark.
+// change notes that b is not as it was at the last Snapshot.
 func (s *stream) change(b *building) {
 	if !b.changed {
 		b.changed = true
@@ -358,10 +358,10 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	if b.kind == "text" && kind == middleware.PartText && delta.Len() == 2 {
 		s.Repeats(u, func(text string) error {
 			b.join(deltasOf["text"][1], text)
-			return codec.Tell(s.sink, middleware.PartText, text)
+			return codec.Emit(s.sink, middleware.PartText, text)
 		}, text)
 	}
-	return codec.Tell(s.sink, kind, text.Str())
+	return codec.Emit(s.sink, kind, text.Str())
 }
 
 // building is a block of a stream, of which deltas bring more and more:
@@ -376,8 +376,8 @@ type building struct {
 	ended    bool   // its content_block_stop has come
 	joined   []*joined
 	byKey    map[string]*joined
-	changed  bool // since the last Mark
-	endShown bool // at the last Mark
+	changed  bool // since the last Snapshot
+	endShown bool // at the last Snapshot
 }
 
 // joined is what deltas bring of one member: of citations whole ones, with a comma in front
@@ -385,7 +385,7 @@ type building struct {
 type joined struct {
 	codec.Joined
 	deltaKind     // of the first delta that brought a piece
-	shown     int // its Len at the last Mark
+	shown     int // its Len at the last Snapshot
 }
 
 // deltaKind says where a delta of a type has a piece of a block.
@@ -471,8 +471,8 @@ func (b *building) join(d deltaKind, raw string) {
 	_ = j.AddRaw(raw)
 }
 
-// mark notes what was read so far as shown.
-func (b *building) mark() {
+// noteShown notes what was read so far as shown.
+func (b *building) noteShown() {
 	b.changed, b.endShown = false, b.ended
 	for _, j := range b.joined {
 		j.shown = j.Len()
@@ -563,7 +563,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
-		a.Streamed, a.Text, a.Plain = true, s.Text(), s.Plain()
+		a.Streamed, a.Text, a.Unchanged = true, s.Text(), s.Unchanged()
 		if s.usage.List != nil {
 			a.usage = codec.Object(s.usage.List...)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/logbatch"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
 )
 
 // disk notes what is written to it, and when. It hangs while gate is open.

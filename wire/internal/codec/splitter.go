@@ -22,55 +22,55 @@ type Unit struct {
 	Bytes string        // as it came
 	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept. An error may have no field before it: its Name is "error" then.
 	Err   error         // wraps ErrShape: why Data is not an object; nil for no data, and for [DONE]
-	Free  bool          // strictly framed, and free of the words for calls; not known of a whole answer (see Units.Plain), and of what follows a held call
+	Free  bool          // strictly framed, and free of the words for calls; not known of a whole answer (see Splitter.Unchanged), and of what follows a held call
 	Calls bool          // set by Read: a whole answer has calls, so it is not free
 }
 
-// Fate is what becomes of a unit.
-type Fate uint8
+// Release is what becomes of a unit.
+type Release uint8
 
 // The fates.
 const (
-	FatePass Fate = iota // goes with the unit in front of it: a head, a sign of life, a figure
-	FateShow             // text, and what ends reasoning: shown at once, with all that waits
-	FateWait             // reasoning: shown when text follows, held when a call follows
-	FateHold             // a call, an error, an end: held, with all behind it
+	ReleaseWithPrevious Release = iota // goes with the unit in front of it: a head, a sign of life, a figure
+	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
+	ReleaseAfterText                   // reasoning: shown when text follows, held when a call follows
+	ReleaseHold                        // a call, an error, an end: held, with all behind it
 )
 
 // maxWaiting bounds the bytes of reasoning that wait. Behind more, the answer is held
 // whole.
 const maxWaiting = 16 << 20
 
-// UnitReader is what a format does with the units of an answer.
-type UnitReader interface {
-	// Fate returns what becomes of u. It changes nothing.
-	Fate(u *Unit) (Fate, error)
+// UnitHandler is what a format does with the units of an answer.
+type UnitHandler interface {
+	// Release returns what becomes of u. It changes nothing.
+	Release(u *Unit) (Release, error)
 	// Read reads u. The error is the sink's, or wraps ErrShape.
 	Read(u *Unit) error
-	// Mark notes that what was read so far is what the client may be shown. It is
+	// Snapshot notes that what was read so far is what the client may be shown. It is
 	// called before a unit that waits or is held is read.
-	Mark()
+	Snapshot()
 	// Response returns the answer after the last unit.
 	Response() (*middleware.Response, error)
 }
 
-// Units collects the bytes of an answer, hands its units to the format, and decides what
+// Splitter collects the bytes of an answer, hands its units to the format, and decides what
 // the client may get of it. A format's stream embeds it.
-type Units struct {
-	Buf     *Buffer
-	format  UnitReader
-	known   Tree
-	tools   bool // the request offered tools
-	plain   bool
-	whole   func() bool // whether the unit that is read, a whole answer, is free; nil once that is known
-	marked  bool        // the format has noted what is shown
-	marks   int         // how often it has
-	repeat  repeat
-	current Unit  // that is read; its memory is used again
-	err     error // the first one
-	resp    *middleware.Response
-	closed  bool
-	last    Event // that has data
+type Splitter struct {
+	Buf         *Buffer
+	format      UnitHandler
+	known       Tree
+	tools       bool // the request offered tools
+	unchanged   bool
+	whole       func() bool // whether the unit that is read, a whole answer, is free; nil once that is known
+	hasSnapshot bool        // the format has noted what is shown
+	snapshots   int         // how often it has
+	repeat      repeat
+	current     Unit  // that is read; its memory is used again
+	err         error // the first one
+	resp        *middleware.Response
+	closed      bool
+	last        Event // that has data
 
 	// Lists says that an answer may be a JSON array of units. In a format that has none,
 	// an array is not an answer.
@@ -79,18 +79,18 @@ type Units struct {
 
 var errList = Shapef("a JSON array, where the format has an object or a stream")
 
-// NewUnits returns Units at the beginning of an answer. known has the members of a unit
+// NewSplitter returns a Splitter at the beginning of an answer. known has the members of a unit
 // that the format knows. byLine says that an object may be the first of several, each on
 // a line of its own. tools says that the request offered tools: only then reasoning
 // waits, and nothing is shown before the first text.
-func NewUnits(format UnitReader, known Tree, byLine, tools bool) Units {
+func NewSplitter(format UnitHandler, known Tree, byLine, tools bool) Splitter {
 	b := NewBuffer(byLine)
 	b.waiting = tools
-	return Units{Buf: b, format: format, known: known, tools: tools, plain: true}
+	return Splitter{Buf: b, format: format, known: known, tools: tools, unchanged: true}
 }
 
 // Write adds the next bytes. After an error it takes no more.
-func (r *Units) Write(p []byte) (int, error) {
+func (r *Splitter) Write(p []byte) (int, error) {
 	if r.err == nil {
 		r.err = r.Buf.Feed(p, r.event)
 	}
@@ -101,7 +101,7 @@ func (r *Units) Write(p []byte) (int, error) {
 }
 
 // Close ends the answer and returns it. It returns the same result each time.
-func (r *Units) Close() (*middleware.Response, error) {
+func (r *Splitter) Close() (*middleware.Response, error) {
 	if r.closed {
 		return r.resp, r.err
 	}
@@ -119,60 +119,60 @@ func (r *Units) Close() (*middleware.Response, error) {
 }
 
 // Closed reports whether Close was called: what is read now is the last unit.
-func (r *Units) Closed() bool { return r.closed }
+func (r *Splitter) Closed() bool { return r.closed }
 
 // Text returns all bytes that were written.
-func (r *Units) Text() string { return r.Buf.Text() }
+func (r *Splitter) Text() string { return r.Buf.Text() }
 
 // Last returns the last event that has data.
-func (r *Units) Last() Event { return r.last }
+func (r *Splitter) Last() Event { return r.last }
 
-// Marked reports whether what the format noted last is what the client may be shown.
-func (r *Units) Marked() bool { return r.marked }
+// HasSnapshot reports whether what the format noted last is what the client may be shown.
+func (r *Splitter) HasSnapshot() bool { return r.hasSnapshot }
 
-// Given returns a stream whose Mark is what the client has after the first sent bytes of
+// Replay returns a stream whose Snapshot is what the client has after the first sent bytes of
 // what s shows: s itself, or else fresh, which reads them again.
-func Given[S interface {
+func Replay[S interface {
 	Stream
-	Mark()
-	Marked() bool
+	Snapshot()
+	HasSnapshot() bool
 }](s, fresh S, sent int) (S, error) {
-	out, safe, _ := s.Shown()
-	if sent == safe && s.Marked() {
+	out, safe, _ := s.Output()
+	if sent == safe && s.HasSnapshot() {
 		return s, nil
 	}
 	_, err := fresh.Write([]byte(out[:sent]))
-	fresh.Mark()
+	fresh.Snapshot()
 	return fresh, err
 }
 
-// Plain reports whether all units so far are free: then the answer may pass as it came.
-func (r *Units) Plain() bool {
+// Unchanged reports whether all units so far are free: then the answer may pass as it came.
+func (r *Splitter) Unchanged() bool {
 	if free := r.whole; free != nil {
-		r.plain, r.whole = r.plain && free(), nil
+		r.unchanged, r.whole = r.unchanged && free(), nil
 	}
-	return r.plain
+	return r.unchanged
 }
 
-// Shown returns what was written or passed of the answer, how much of it the client may
+// Output returns what was written or passed of the answer, how much of it the client may
 // get, and what of the text stands behind it.
-func (r *Units) Shown() (out string, safe int, behind string) { return r.Buf.Shown() }
+func (r *Splitter) Output() (text string, releasable int, rest string) { return r.Buf.Output() }
 
 // Safe returns how many bytes the client may get.
-func (r *Units) Safe() int { return r.Buf.Safe() }
+func (r *Splitter) Safe() int { return r.Buf.Safe() }
 
 // Comment returns text as a comment of the stream, for a format whose clients skip comments.
-func (r *Units) Comment(text string) []byte { return r.Buf.Comment(text) }
+func (r *Splitter) Comment(text string) []byte { return r.Buf.Comment(text) }
 
 // event reads one event of the Buffer. Whether it is held is left to the Buffer.
-func (r *Units) event(e Event) (bool, error) {
+func (r *Splitter) event(e Event) (bool, error) {
 	if r.Buf.IsArray() && !r.Lists {
 		return true, errList
 	}
 	bytes := r.Buf.Text()[e.Start:e.End]
 	if known, err := r.repeat.read(bytes); known {
 		if err == nil {
-			r.Buf.put(e, FateShow, nil)
+			r.Buf.put(e, ReleaseNow, nil)
 		}
 		return false, err
 	}
@@ -199,14 +199,14 @@ func (r *Units) event(e Event) (bool, error) {
 			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
 		}
 		if r.Buf.IsWhole() {
-			r.whole = func() bool { return r.Buf.isFree(u) && doc.PlainKeys() }
+			r.whole = func() bool { return r.Buf.isFree(u) && doc.HasPlainKeys() }
 		} else {
-			u.Free = (r.plain || !r.Buf.holding) && r.Buf.isFree(u) && doc.PlainKeys()
+			u.Free = (r.unchanged || !r.Buf.holding) && r.Buf.isFree(u) && doc.HasPlainKeys()
 		}
 		if hold, err = r.unit(u); u.Calls {
-			r.plain, r.whole = false, nil
+			r.unchanged, r.whole = false, nil
 		}
-		r.Plain() // doc does not stay
+		r.Unchanged() // doc does not stay
 		return err
 	})
 	if called {
@@ -217,23 +217,23 @@ func (r *Units) event(e Event) (bool, error) {
 }
 
 // mostMarks bounds how often a stream that turns from text to reasoning and back is noted:
-// each note costs time for all that was shown. Given reads a stream again that has none.
-const mostMarks = 32
+// each note costs time for all that was shown. Replay reads a stream again that has none.
+const maxSnapshots = 32
 
 // unit reads u, and puts it into what the client gets unless it is held.
-func (r *Units) unit(u *Unit) (hold bool, err error) {
-	r.plain = r.plain && (u.Free || r.whole != nil)
+func (r *Splitter) unit(u *Unit) (hold bool, err error) {
+	r.unchanged = r.unchanged && (u.Free || r.whole != nil)
 	r.repeat.n = 0
-	fate, err := r.format.Fate(u)
-	if fate == FateWait && !r.tools { // no call can follow it
-		fate = FateShow
+	release, err := r.format.Release(u)
+	if release == ReleaseAfterText && !r.tools { // no call can follow it
+		release = ReleaseNow
 	}
 	switch {
-	case err == nil && r.Buf.shows(fate):
-		r.marked = false
-	case !r.marked && r.marks < mostMarks:
-		r.format.Mark()
-		r.marked, r.marks = true, r.marks+1
+	case err == nil && r.Buf.isReleased(release):
+		r.hasSnapshot = false
+	case !r.hasSnapshot && r.snapshots < maxSnapshots:
+		r.format.Snapshot()
+		r.hasSnapshot, r.snapshots = true, r.snapshots+1
 	}
 	if err != nil {
 		return true, err
@@ -241,20 +241,20 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	if err := r.format.Read(u); err != nil {
 		return true, err
 	}
-	if fate != FateShow && !r.Buf.holding {
+	if release != ReleaseNow && !r.Buf.holding {
 		r.repeat.n = 0
 	}
 	var written *string
-	if !u.Free && fate != FateHold {
+	if !u.Free && release != ReleaseHold {
 		text := r.Buf.event(u, r.known)
 		written = &text
 	}
-	r.Buf.put(u.Event, fate, written)
-	return fate == FateHold, nil
+	r.Buf.put(u.Event, release, written)
+	return release == ReleaseHold, nil
 }
 
-// isFree reports whether u is strictly framed, and free of the words for calls.
-func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && Free(u.Bytes) }
+// isHasNoCallWord reports whether u is strictly framed, and free of the words for calls.
+func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && HasNoCallWord(u.Bytes) }
 
 // framed reports whether every reader cuts the unit out of the stream in the same way:
 // its bytes are UTF-8 without control characters, and its lines all end in LF, or all in CRLF,
@@ -301,10 +301,10 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 		return ""
 	}
 	name := u.Name
-	if !isName(name) || !Free(name) && name != u.Value.Get("type").Str() {
+	if !isName(name) || !HasNoCallWord(name) && name != u.Value.Get("type").Str() {
 		name = ""
 	}
-	shown, _, _ := b.Shown()
+	shown, _, _ := b.Output()
 	data := Clean(known.Write(u.Value))
 	return b.framing.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
 }
@@ -319,9 +319,9 @@ func isName(name string) bool {
 	return true
 }
 
-// Tell sends to sink what a part of that kind says. sink may be nil. A part that
+// Emit sends to sink what a part of that kind says. sink may be nil. A part that
 // is neither text nor reasoning, and an empty text, say nothing.
-func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
+func Emit(sink middleware.Sink, kind middleware.PartKind, text string) error {
 	event := middleware.EventText
 	switch {
 	case sink == nil, text == "":
@@ -334,10 +334,10 @@ func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
 	return sink(middleware.Event{Kind: event, Text: text})
 }
 
-// TellAll sends to sink what parts say.
-func TellAll(sink middleware.Sink, parts []middleware.Part) error {
+// EmitParts sends to sink what parts say.
+func EmitParts(sink middleware.Sink, parts []middleware.Part) error {
 	for _, p := range parts {
-		if err := Tell(sink, p.Kind, p.Text); err != nil {
+		if err := Emit(sink, p.Kind, p.Text); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package e2e
+package ci_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/ci"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -46,8 +47,8 @@ func TestReportSchemas(t *testing.T) {
 		for name, sum := range map[string]report.Summary{"calls": s, "nothing": report.NewFigures(report.Options{}).Summary()} {
 			t.Run(fmt.Sprintf("%s, values %v", name, l.Values), func(t *testing.T) {
 				var sarif, junit bytes.Buffer
-				require.NoError(t, report.WriteSARIF(&sarif, sum, l))
-				require.NoError(t, report.WriteJUnit(&junit, sum, l))
+				require.NoError(t, ci.WriteSARIF(&sarif, sum, l))
+				require.NoError(t, ci.WriteJUnit(&junit, sum, l))
 				var v any
 				require.NoError(t, json.Unmarshal(sarif.Bytes(), &v))
 				require.NoError(t, schema.Validate(v))
@@ -62,7 +63,7 @@ func TestLintSchema(t *testing.T) {
 	if os.Getenv("REPORTS") == "" {
 		t.Skip("it fetches a schema: run make reports")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "cmd", "toolmend", "internal", "lint", "testdata", "sarif.json"))
+	text, err := os.ReadFile(filepath.Join("..", "lint", "testdata", "sarif.json"))
 	require.NoError(t, err)
 	var v any
 	require.NoError(t, json.Unmarshal(text, &v))

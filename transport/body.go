@@ -5,14 +5,12 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"github.com/toolmend/toolmend/internal/proxy"
 )
 
-// mostUnread is the number of unread bytes at which a slow client makes the
-// provider wait.
-const mostUnread = 1 << 20
-
-// shown is where the bytes of a stream go, as soon as the client may have them.
-type shown interface {
+// bodyWriter is where the bytes of a stream go, as soon as the client may have them.
+type bodyWriter interface {
 	// put adds bytes without waiting for the client, if there is a buffer. It may
 	// keep b. It returns false if the client takes no more.
 	put(b []byte) bool
@@ -24,8 +22,12 @@ type shown interface {
 	// ended reports whether the client takes no more.
 	ended() bool
 	// unread reports whether there are bytes that the client has not read.
-	unread() bool
+	hasUnread() bool
 }
+
+// mostUnread is the number of unread bytes at which a slow client makes the
+// provider wait.
+const mostUnread = 1 << 20
 
 // pipe is the body of a response that is streamed to the client. Its writer
 // waits for the reader only past mostUnread.
@@ -118,8 +120,8 @@ func (p *pipe) ended() bool {
 	return p.err != nil || p.closed
 }
 
-// unread is part of shown.
-func (p *pipe) unread() bool {
+// hasUnread is part of shown.
+func (p *pipe) hasUnread() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at < len(p.buf)
@@ -141,4 +143,101 @@ func (p *pipe) stop(err error) {
 		p.err = err
 	}
 	p.change.Broadcast()
+}
+
+// directWriter writes a stream to the client of a Handler: from the goroutine that reads
+// the provider's, and without a buffer. A slow client makes the provider wait.
+type directWriter struct {
+	client *proxy.Client
+	ctx    context.Context
+	cancel context.CancelFunc // of the step
+
+	mu   sync.Mutex
+	done bool  // end was called
+	err  error // of a write, or of end
+}
+
+// put is part of shown.
+func (d *directWriter) put(b []byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.write(b) && d.flush()
+}
+
+// write sends b with the next flush, or at the end of the response. The caller
+// holds d.mu.
+func (d *directWriter) write(b []byte) bool {
+	if d.done || d.err != nil {
+		return false
+	}
+	_, err := d.client.Write(b)
+	return d.check(err)
+}
+
+// flush sends what write has taken. The caller holds d.mu.
+func (d *directWriter) flush() bool { return d.check(d.client.FlushError()) }
+
+// check ends the step if the client has gone. The caller holds d.mu.
+func (d *directWriter) check(err error) bool {
+	if err != nil {
+		d.err = err
+		d.cancel()
+	}
+	return err == nil
+}
+
+// wait is part of shown. put has waited for the client.
+func (d *directWriter) wait() bool { return !d.ended() }
+
+// ended is part of shown.
+func (d *directWriter) ended() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.done || d.err != nil || d.ctx.Err() != nil
+}
+
+// hasUnread is part of shown. What the client has not read is in its connection.
+func (d *directWriter) hasUnread() bool { return false }
+
+// end is part of shown. The end of a whole response goes with its last bytes.
+func (d *directWriter) end(rest []byte, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.write(rest) && err != nil {
+		d.flush()
+	}
+	if d.done = true; d.err == nil {
+		d.err = err
+	}
+}
+
+// endDirect ends a response that the client of a Handler has got, and returns
+// proxy.ErrSent, or why it broke off.
+func (x *exchange) endDirect() error {
+	d := x.out.(*directWriter)
+	if d.err != nil {
+		return d.err
+	}
+	trailers := x.trailerNames()
+	x.fillTrailers(trailers)
+	d.client.Trail(trailers, len(trailers))
+	return proxy.ErrSent
+}
+
+// trailerBody is the body of a stream that is passed on as it arrives. It sets
+// the trailers in Read, at the end of the body: net/http does so too, and a
+// proxy reads the trailer map only after that.
+type trailerBody struct {
+	*pipe
+	exchange *exchange
+	trailer  http.Header
+}
+
+// Read is part of io.Reader.
+func (b *trailerBody) Read(p []byte) (int, error) {
+	n, err := b.pipe.Read(p)
+	if err == io.EOF {
+		b.exchange.fillTrailers(b.trailer)
+	}
+	return n, err
 }

@@ -14,7 +14,7 @@ import (
 
 const interrupted = "This call was interrupted: whether it ran is not known. Call the tool again if its result is still needed."
 
-func TestRepair(t *testing.T) {
+func TestCloseCalls(t *testing.T) {
 	t.Parallel()
 	a, b := call("a", "t", "{}"), call("b", "t", "{}")
 	user, both := middleware.User("go"), middleware.Assistant("", a, b)
@@ -40,17 +40,17 @@ func TestRepair(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := slices.Clone(c.in)
-			require.Equal(t, c.want, agentloop.Repair(c.in))
+			require.Equal(t, c.want, agentloop.CloseCalls(c.in))
 			require.Equal(t, before, c.in, "what was given is not changed")
 		})
 	}
 	whole := []middleware.Message{user, both, ra, rb}
-	require.Same(t, &whole[0], &agentloop.Repair(whole)[0], "nothing to repair: the same slice")
+	require.Same(t, &whole[0], &agentloop.CloseCalls(whole)[0], "nothing to change: the same slice")
 }
 
 // Over any history: strict about pairing, the same twice, and the messages that
 // are kept are the same values.
-func TestRepairProperty(t *testing.T) {
+func TestCloseCallsProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.SampledFrom([]string{"a", "b", "c"})
@@ -70,9 +70,9 @@ func TestRepairProperty(t *testing.T) {
 			return middleware.Assistant("", cs...)
 		})
 		in := append([]middleware.Message{middleware.User("first")}, rapid.SliceOfN(message, 0, 8).Draw(t, "history")...)
-		out := agentloop.Repair(in)
+		out := agentloop.CloseCalls(in)
 		require.NoError(t, middlewaretest.Check(middlewaretest.OpenAI, &middleware.Request{Messages: out}))
-		require.Equal(t, out, agentloop.Repair(out), "repairing twice changes nothing")
+		require.Equal(t, out, agentloop.CloseCalls(out), "a second time changes nothing")
 		for _, m := range out {
 			if m.Text() != interrupted {
 				require.True(t, slices.ContainsFunc(in, func(i middleware.Message) bool { return equalMessages(i, m) }))

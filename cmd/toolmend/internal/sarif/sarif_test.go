@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/sarif"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/sarif"
 )
 
 func TestWrite(t *testing.T) {

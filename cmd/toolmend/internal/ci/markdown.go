@@ -1,4 +1,4 @@
-package report
+package ci
 
 import (
 	"fmt"
@@ -6,13 +6,16 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Bounds of the Markdown report.
 const (
-	markdownRows     = 15
-	markdownExamples = 10
+	markdownRows  = 15
+	markdownCalls = 10
+	maxTitle      = 200   // bytes
+	maxText       = 8_000 // bytes of a paragraph or a cell
 )
 
 // MaxStepSummary is what GitHub accepts as the summary of one step, in bytes.
@@ -20,13 +23,13 @@ const MaxStepSummary = 1 << 20
 
 // WriteMarkdown writes figures as GitHub's Markdown, at most maxBytes: for the summary of
 // a step, or a comment. Rows past the bound are left out, and the last line says so.
-func WriteMarkdown(w io.Writer, s Summary, l Layout, maxBytes int) error {
+func WriteMarkdown(w io.Writer, s report.Summary, l report.Layout, maxBytes int) error {
 	m := &markdown{left: maxBytes - len(markdownCut)}
 	title := l.Title
 	if title == "" {
 		title = "Tool calls"
 	}
-	m.line("## " + md(text.Clip(title, maxName)))
+	m.line("## " + md(text.Clip(title, maxTitle)))
 	m.line("")
 	m.line(md(headline(&s)) + ".")
 	if s.Reading.Unreadable > 0 {
@@ -96,12 +99,12 @@ func (m *markdown) table(header []string, numeric func(i int) bool, rows [][]str
 }
 
 // rows writes the figures of models or tools.
-func (m *markdown) rows(what string, rows []Row, total Counts) {
+func (m *markdown) rows(what string, rows []report.Row, total report.Counts) {
 	if len(rows) == 0 {
 		return
 	}
-	cells := func(n string, c Counts) []string {
-		return []string{n, text.Number(c.Calls), dot(c.Bad()), share(c.Bad(), c.Checked()), dot(c.Repaired), dot(c.Final), dot(c.Unchecked)}
+	cells := func(n string, c report.Counts) []string {
+		return []string{n, text.Number(c.Calls), report.Dot(c.Bad()), report.Share(c.Bad(), c.Checked()), report.Dot(c.Repaired), report.Dot(c.Final), report.Dot(c.Unchecked)}
 	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
@@ -116,14 +119,14 @@ func (m *markdown) rows(what string, rows []Row, total Counts) {
 	m.table([]string{what, "Calls", "Not valid as sent", "Share", "Repaired", "Not valid in the end", "Not validated"}, func(i int) bool { return i > 0 }, out, 0)
 }
 
-func (m *markdown) places(rows []FaultRow, values bool) {
+func (m *markdown) places(rows []report.FaultRow, values bool) {
 	columns := []string{"Tool", "Place", "Fault", "Expected", "Received", "As sent", "In the end"}
 	if values {
 		columns = append(columns, "Values sent")
 	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
-		row := []string{code(r.Tool), code(at(r.Code, r.Pointer)), md(name(r.Code)), md(brief(r.Expected)), md(received(r.Code, r.Received)), text.Number(r.Sent), dot(r.Final)}
+		row := []string{code(r.Tool), code(report.At(r.Code, r.Pointer)), md(report.Name(r.Code)), md(brief(r.Expected)), md(report.Received(r.Code, r.Received)), text.Number(r.Sent), report.Dot(r.Final)}
 		if values {
 			row = append(row, md(r.Top().String()))
 		}
@@ -132,7 +135,7 @@ func (m *markdown) places(rows []FaultRow, values bool) {
 	m.table(columns, func(i int) bool { return i == 5 || i == 6 }, out, rest(rows, markdownRows))
 }
 
-func (m *markdown) schemas(rows []SchemaRow) {
+func (m *markdown) schemas(rows []report.SchemaRow) {
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
 		out = append(out, []string{code(r.Tool), md(schemaText(r.Why)), text.Number(r.Calls)})
@@ -140,7 +143,7 @@ func (m *markdown) schemas(rows []SchemaRow) {
 	m.table([]string{"Schema of", "Cannot be used", "Calls not validated"}, func(i int) bool { return i > 1 }, out, rest(rows, markdownRows))
 }
 
-func (m *markdown) section(s Section) {
+func (m *markdown) section(s report.Section) {
 	m.line("")
 	m.line("### " + md(s.Title))
 	for _, p := range s.Text {
@@ -163,15 +166,15 @@ func (m *markdown) section(s Section) {
 }
 
 // findings shows the first findings with their arguments.
-func (m *markdown) findings(all []Finding) {
-	for i := range head(all, markdownExamples) {
+func (m *markdown) findings(all []report.Finding) {
+	for i := range head(all, markdownCalls) {
 		f := &all[i]
 		if i == 0 {
 			m.line("")
 			m.line("### Calls")
 		}
 		m.line("")
-		m.line(fmt.Sprintf("%s %s, %s", code(where(f.File, f.Line, f.ID)), code(f.Tool), md(ending(f))))
+		m.line(fmt.Sprintf("%s %s, %s", code(report.Where(f.File, f.Line, f.ID)), code(f.Tool), md(ending(f))))
 		for _, fault := range f.Faults {
 			m.line("- " + md(faultText(fault, true)))
 		}
@@ -187,18 +190,18 @@ func brief(s string) string {
 	if s == "" {
 		return ""
 	}
-	return name(s)
+	return report.Name(s)
 }
 
 // code shows a name in the type of a terminal.
-func code(s string) string { return "<code>" + md(name(s)) + "</code>" }
+func code(s string) string { return "<code>" + md(report.Name(s)) + "</code>" }
 
 // md escapes text for Markdown, on one line, and replaces what cannot be seen. Everything
 // but letters, digits and spaces is a character reference, so that nothing is a mark, a
 // link, a mention or a cell.
 func md(s string) string {
 	var b strings.Builder
-	for _, r := range visible(s, true) {
+	for _, r := range report.Visible(s, true) {
 		if r == ' ' || r > unicode.MaxASCII || unicode.IsLetter(r) || unicode.IsDigit(r) {
 			b.WriteRune(r)
 		} else {

@@ -18,40 +18,40 @@ import (
 //
 //	{"do": "show", "text": "a"}
 type toy struct {
-	codec.Units
+	codec.Splitter
 	read  []string // the fates, or the texts, of what was read
-	shown int      // of those, at the last Mark
+	shown int      // of those, at the last Snapshot
 }
 
 var toyTree = codec.Tree{"do": nil, "text": nil, "type": nil, "args": codec.AsSent, "in": {"a": nil}}
 
 func newToy(tools bool) *toy {
 	s := &toy{}
-	s.Units = codec.NewUnits(s, toyTree, true, tools)
+	s.Splitter = codec.NewSplitter(s, toyTree, true, tools)
 	s.Lists = true
 	return s
 }
 
 var errToy = errors.New("broken")
 
-func (s *toy) Fate(u *codec.Unit) (codec.Fate, error) {
+func (s *toy) Release(u *codec.Unit) (codec.Release, error) {
 	switch u.Value.Get("do").Str() {
 	case "show":
-		return codec.FateShow, nil
+		return codec.ReleaseNow, nil
 	case "wait":
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	case "hold":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case "refuse":
-		return codec.FateHold, errToy
+		return codec.ReleaseHold, errToy
 	}
-	return codec.FatePass, nil
+	return codec.ReleaseWithPrevious, nil
 }
 
 func (s *toy) Read(u *codec.Unit) error {
 	if s.Buf.IsWhole() {
 		text := s.Text()
-		if !s.Plain() {
+		if !s.Unchanged() {
 			text = toyTree.Write(u.Value)
 		}
 		s.read = append(s.read, text)
@@ -67,7 +67,7 @@ func (s *toy) Read(u *codec.Unit) error {
 	return nil
 }
 
-func (s *toy) Mark() { s.shown = len(s.read) }
+func (s *toy) Snapshot() { s.shown = len(s.read) }
 
 func (s *toy) Response() (*middleware.Response, error) { return &middleware.Response{}, nil }
 
@@ -112,17 +112,17 @@ func TestUnitsShow(t *testing.T) {
 					_, err := s.Write([]byte(p))
 					require.NoError(t, err)
 				}
-				out, safe, _ := s.Shown()
+				out, safe, _ := s.Output()
 				want := ""
 				if c.shown > 0 {
 					want = events(c.units[:c.shown]...)
 				}
 				require.Equal(t, want, out[:safe])
-				require.True(t, s.Plain())
+				require.True(t, s.Unchanged())
 				_, err := s.Close()
 				require.NoError(t, err)
 				if c.shown < len(c.units) {
-					require.True(t, s.Marked())
+					require.True(t, s.HasSnapshot())
 					require.Equal(t, c.shown, s.shown, "Mark is called when what was read is what is shown")
 				}
 			}
@@ -211,9 +211,9 @@ func TestUnitsAreWritten(t *testing.T) {
 			s := newToy(false)
 			_, err := s.Write([]byte(first + c.unit + last))
 			require.NoError(t, err)
-			out, safe, _ := s.Shown()
+			out, safe, _ := s.Output()
 			require.Equal(t, first+c.want+last, out[:safe])
-			if s.Plain() {
+			if s.Unchanged() {
 				require.Equal(t, c.unit, c.want)
 			}
 		})
@@ -226,7 +226,7 @@ func TestUnitsBehindAMark(t *testing.T) {
 	s := newToy(false)
 	_, err := s.Write([]byte("\ufeff" + events(text) + "\ufeff" + events(text)))
 	require.NoError(t, err)
-	out, safe, _ := s.Shown()
+	out, safe, _ := s.Output()
 	require.Equal(t, events(text), out[:safe])
 	require.Equal(t, []string{"showa", ""}, s.read)
 }
@@ -237,9 +237,9 @@ func TestUnitsOfAList(t *testing.T) {
 	s := newToy(false)
 	_, err := s.Write([]byte("[{\"x\": 1}\n,\n{\"x\":2,\"tool_calls\":[]},\r\n{\"do\":\"hold\"}]"))
 	require.NoError(t, err)
-	out, safe, behind := s.Shown()
+	out, safe, rest := s.Output()
 	require.Equal(t, "[{\"x\": 1},\r\n{\"x\":2}", out[:safe])
-	require.Equal(t, ",\r\n{\"do\":\"hold\"}]", behind)
+	require.Equal(t, ",\r\n{\"do\":\"hold\"}]", rest)
 }
 
 // A whole answer is one unit.
@@ -272,7 +272,7 @@ func TestUnitsRepeat(t *testing.T) {
 		unit("1", "f", ""), unit("2", "tool_calls", ""), unit("3", "", ""), unit("4", "g", ""), unit("5", "h", `\"tool_calls`))))
 	require.NoError(t, err)
 	require.Equal(t, []string{"showa", "again b", "showc\n", "again d", "showe", "again f", "showtool_calls", "show", "again g", "showh"}, s.read)
-	out, safe, _ := s.Shown()
+	out, safe, _ := s.Output()
 	require.Equal(t, len(out), safe)
 	require.Contains(t, out, "tool_calls")
 }
@@ -304,14 +304,14 @@ func TestUnitsRepeatAlike(t *testing.T) {
 			}
 		}
 		require.Equal(t, read, whole.read)
-		out, safe, _ := apart.Shown()
+		out, safe, _ := apart.Output()
 		want := strings.TrimSuffix(strings.ReplaceAll(out[:safe], ":\n\n", ""), ":\n\n")
-		out, safe, _ = whole.Shown()
+		out, safe, _ = whole.Output()
 		require.Equal(t, want, out[:safe])
 	})
 }
 
-// Free says yes for no text that MayHoldCall finds a word in, quotation marks of keys
+// HasNoCallWord says yes for no text that MayHoldCall finds a word in, quotation marks of keys
 // aside.
 func TestFree(t *testing.T) {
 	t.Parallel()
@@ -336,11 +336,11 @@ func TestFree(t *testing.T) {
 		}
 		doc, err := rawjson.Parse("["+strings.TrimPrefix(strings.TrimSuffix("["+text+"]", "]"), "[")+"]", rawjson.Limits{})
 		isWord := err == nil && doc.Root().Len() == 1 && text != "x" && text != "X" && !strings.EqualFold(text, `\u0078`)
-		require.Equal(t, isWord, !codec.Free(text), text)
-		require.True(t, codec.Free(text) || codec.MayHoldCall([]byte(text)), text)
+		require.Equal(t, isWord, !codec.HasNoCallWord(text), text)
+		require.True(t, codec.HasNoCallWord(text) || codec.MayHoldCall([]byte(text)), text)
 	})
 	for _, text := range []string{"", "call me", "recall", `"parallel_tool_calls":true`, `"usage":{"server_tool_use":1}`, "_use", "_app", `\u0020`} {
-		require.True(t, codec.Free(text), text)
+		require.True(t, codec.HasNoCallWord(text), text)
 	}
 }
 
@@ -365,7 +365,7 @@ func TestTreeOneCase(t *testing.T) {
 	} {
 		v, err := codec.ParseObject(text)
 		require.NoError(t, err)
-		require.Equal(t, want, codec.Plain(v), text)
+		require.Equal(t, want, codec.Canonical(v), text)
 	}
 }
 

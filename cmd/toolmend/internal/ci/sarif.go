@@ -1,4 +1,4 @@
-package report
+package ci
 
 import (
 	"crypto/sha256"
@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/toolmend/toolmend/internal/sarif"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/sarif"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // maxResults is how many results code scanning keeps of a run. It accepts 25,000.
@@ -21,21 +22,21 @@ const unusable = "unusable_schema"
 // property omitted of the run is the number of calls without a result.
 //
 // Source: docs.oasis-open.org/sarif/sarif/v2.1.0; GitHub's limits for uploads.
-func WriteSARIF(w io.Writer, s Summary, l Layout) error {
+func WriteSARIF(w io.Writer, s report.Summary, l report.Layout) error {
 	run := sarif.NewRun("toolmend")
 	calls := 0
 	for i := range s.Findings {
 		f := &s.Findings[i]
 		faults := f.Faults
 		if len(faults) == 0 {
-			faults = []Fault{{Code: unusable}}
+			faults = []report.Fault{{Code: unusable}}
 		}
 		if len(run.Results)+len(faults) > maxResults {
 			break
 		}
 		calls++
 		for _, fault := range faults {
-			id := name(fault.Code)
+			id := report.Name(fault.Code)
 			about := sarif.Escaped(describeCode(id))
 			run.Add(sarif.Rule{ID: id, ShortDescription: &about}, sarifResult(f, fault, id, l.Values))
 		}
@@ -45,18 +46,18 @@ func WriteSARIF(w io.Writer, s Summary, l Layout) error {
 }
 
 // sarifResult makes the result of one fault.
-func sarifResult(f *Finding, fault Fault, id string, values bool) sarif.Result {
+func sarifResult(f *report.Finding, fault report.Fault, id string, values bool) sarif.Result {
 	one := *f
-	one.Faults = []Fault{fault}
+	one.Faults = []report.Fault{fault}
 	if fault.Code == unusable {
 		one.Faults = nil
 	}
 	r := sarif.Result{
 		Level: "error", Message: sarif.Escaped(findingText(&one, values)),
-		Locations: []sarif.Location{{Logical: []sarif.Logical{{Name: name(f.Tool), Full: name(f.Tool + fault.Pointer), Kind: "function"}}}},
+		Locations: []sarif.Location{{Logical: []sarif.Logical{{Name: report.Name(f.Tool), Full: report.Name(f.Tool + fault.Pointer), Kind: "function"}}}},
 		Properties: map[string]string{
-			"tool": name(f.Tool), "model": name(f.Model), "pointer": visible(fault.Pointer, false), "code": id,
-			"expected": visible(fault.Expected, false), "received": fault.Received, "asSent": string(f.AsSent), "final": string(f.Final),
+			"tool": report.Name(f.Tool), "model": report.Name(f.Model), "pointer": report.Visible(fault.Pointer, false), "code": id,
+			"expected": report.Visible(fault.Expected, false), "received": fault.Received, "asSent": string(f.AsSent), "final": string(f.Final),
 		},
 	}
 	if f.Final.Good() {

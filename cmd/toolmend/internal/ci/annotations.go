@@ -1,9 +1,18 @@
-package report
+// Package ci writes the figures of package report for programs that run checks:
+// GitHub's annotations and summaries, JUnit's XML, and SARIF.
+//
+// Names of tools, models and properties are written by models, and so are the
+// arguments. Every writer escapes them, cuts long ones and replaces characters that its
+// format does not allow. It shows tools, pointers, codes, types and what a schema asks
+// for, and values that models wrote only with report.Layout.Values.
+package ci
 
 import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // maxAnnotations is how many annotations of one kind GitHub shows of a step.
@@ -14,7 +23,7 @@ const maxAnnotations = 10
 // fault of a tool comes once before one comes again.
 //
 // Source: docs.github.com, "Workflow commands for GitHub Actions".
-func WriteAnnotations(w io.Writer, s Summary, l Layout) error {
+func WriteAnnotations(w io.Writer, s report.Summary, l report.Layout) error {
 	for _, kind := range []struct {
 		command string
 		good    bool // in the end
@@ -22,12 +31,12 @@ func WriteAnnotations(w io.Writer, s Summary, l Layout) error {
 		for _, f := range spread(s.Findings, kind.good) {
 			place := ""
 			if f.File != "" {
-				place = "file=" + property(visible(f.File, false)) + ","
+				place = "file=" + property(report.Visible(f.File, false)) + ","
 				if f.Line > 0 {
 					place += fmt.Sprintf("line=%d,", f.Line)
 				}
 			}
-			title := string(f.AsSent) + " call to " + name(f.Tool)
+			title := string(f.AsSent) + " call to " + report.Name(f.Tool)
 			if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", kind.command, place, property(title), data(findingText(f, l.Values))); err != nil {
 				return err
 			}
@@ -37,10 +46,10 @@ func WriteAnnotations(w io.Writer, s Summary, l Layout) error {
 }
 
 // spread returns the first findings of each tool and code, and then others, in order.
-func spread(all []Finding, good bool) []*Finding {
+func spread(all []report.Finding, good bool) []*report.Finding {
 	type kind struct{ tool, code string }
 	seen := map[kind]bool{}
-	var first, others []*Finding
+	var first, others []*report.Finding
 	for i := range all {
 		f := &all[i]
 		if f.Final.Good() != good {

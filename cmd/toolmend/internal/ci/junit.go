@@ -1,4 +1,4 @@
-package report
+package ci
 
 import (
 	"encoding/xml"
@@ -6,11 +6,15 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
 )
 
-// junitFaults is how many faults the text of one failure lists.
-const junitFaults = 20
+// Bounds of the text of one failure.
+const (
+	junitFaults = 20
+	junitCalls  = 3 // with report.Layout.Values
+)
 
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
@@ -47,25 +51,26 @@ type junitFailure struct {
 }
 
 // WriteJUnit writes JUnit's XML: a test suite for each tool, with a test case for each
-// model that called it. A test case fails if a call is not valid; see Layout.Final. It
+// model that called it. A test case fails if a call is not valid; see report.Layout.Final. It
 // is skipped if no call was validated for lack of a schema.
 //
 // Source: jenkinsci/xunit-plugin, junit-10.xsd; GitLab and others read the same.
-func WriteJUnit(w io.Writer, s Summary, l Layout) error {
-	faults := map[pair][]FaultRow{}
+func WriteJUnit(w io.Writer, s report.Summary, l report.Layout) error {
+	type pair struct{ tool, model string }
+	faults := map[pair][]report.FaultRow{}
 	for _, f := range s.Faults {
 		k := pair{f.Tool, f.Model}
 		faults[k] = append(faults[k], f)
 	}
 	out := junitSuites{Name: "toolmend check"}
 	if l.Title != "" {
-		out.Name = name(l.Title)
+		out.Name = report.Name(l.Title)
 	}
-	calls := map[pair][]*Finding{}
+	calls := map[pair][]*report.Finding{}
 	if l.Values {
 		for i := range s.Findings {
 			f := &s.Findings[i]
-			if k := (pair{f.Tool, f.Model}); len(calls[k]) < maxExamples {
+			if k := (pair{f.Tool, f.Model}); len(calls[k]) < junitCalls {
 				calls[k] = append(calls[k], f)
 			}
 		}
@@ -76,7 +81,7 @@ func WriteJUnit(w io.Writer, s Summary, l Layout) error {
 		if !ok {
 			at = len(out.Suites)
 			suites[r.Tool] = at
-			out.Suites = append(out.Suites, junitSuite{Name: name(r.Tool)})
+			out.Suites = append(out.Suites, junitSuite{Name: report.Name(r.Tool)})
 		}
 		k := pair{r.Tool, r.Model}
 		out.Suites[at].add(junitCaseOf(r, faults[k], calls[k], l.Final))
@@ -110,8 +115,8 @@ func (s *junitSuite) add(c junitCase) {
 }
 
 // junitCaseOf makes the test case of a tool and a model.
-func junitCaseOf(r Row, faults []FaultRow, calls []*Finding, final bool) junitCase {
-	c := junitCase{Class: name(r.Tool), Name: name(r.Model)}
+func junitCaseOf(r report.Row, faults []report.FaultRow, calls []*report.Finding, final bool) junitCase {
+	c := junitCase{Class: report.Name(r.Tool), Name: report.Name(r.Model)}
 	bad := r.Bad()
 	if final {
 		bad = r.Counts.Final
@@ -120,10 +125,10 @@ func junitCaseOf(r Row, faults []FaultRow, calls []*Finding, final bool) junitCa
 	case bad+r.Unusable > 0:
 		c.Failure = &junitFailure{
 			Message: fmt.Sprintf("%s of %s not valid as sent, %s in the end", text.Number(r.Bad()), text.Plural(r.Calls, "call"), text.Number(r.Counts.Final)),
-			Type:    string(BadSchema), Text: junitText(r, faults, calls),
+			Type:    string(report.BadSchema), Text: junitText(r, faults, calls),
 		}
 		if len(faults) > 0 {
-			c.Failure.Type = name(faults[0].Code)
+			c.Failure.Type = report.Name(faults[0].Code)
 		}
 	case r.Unchecked == r.Calls:
 		why := "the tool has no schema"
@@ -136,7 +141,7 @@ func junitCaseOf(r Row, faults []FaultRow, calls []*Finding, final bool) junitCa
 }
 
 // junitText lists the faults of a failure, a line each.
-func junitText(r Row, faults []FaultRow, calls []*Finding) string {
+func junitText(r report.Row, faults []report.FaultRow, calls []*report.Finding) string {
 	var b strings.Builder
 	for _, f := range head(faults, junitFaults) {
 		b.WriteString(rowText(f) + "\n")
@@ -148,7 +153,7 @@ func junitText(r Row, faults []FaultRow, calls []*Finding) string {
 		fmt.Fprintf(&b, "%s not validated: the tool's schema cannot be used\n", text.Plural(r.Unusable, "call"))
 	}
 	for _, f := range calls {
-		fmt.Fprintf(&b, "%s: %s\n", where(f.File, f.Line, f.ID), findingText(f, true))
+		fmt.Fprintf(&b, "%s: %s\n", report.Where(f.File, f.Line, f.ID), findingText(f, true))
 	}
 	return b.String()
 }

@@ -11,15 +11,15 @@ import (
 // Call reports the outcome of one call of a client. It is safe for concurrent
 // use.
 type Call struct {
-	mu      sync.Mutex
-	watched bool
-	settled bool // the last request has its response: the next request is a new call
-	request *middleware.Request
-	tally   middleware.Tally
-	report  middleware.Report
-	err     error
-	status  string
-	spent   time.Duration // on model calls
+	mu        sync.Mutex
+	watched   bool
+	answered  bool // the last request has its response: the next request is a new call
+	request   *middleware.Request
+	tally     middleware.Tally
+	report    middleware.Report
+	err       error
+	status    string
+	modelTime time.Duration // on model calls
 }
 
 type callKey struct{}
@@ -81,14 +81,7 @@ func (c *Call) Status() string {
 func (c *Call) ModelTime() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.spent
-}
-
-// mark sets the status.
-func (c *Call) mark(status string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.status = status
+	return c.modelTime
 }
 
 // begin opens the call for one more request. first means that the client sent
@@ -96,10 +89,10 @@ func (c *Call) mark(status string) {
 func (c *Call) begin(req *middleware.Request, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.settled || first {
-		c.tally, c.spent = middleware.Tally{}, 0
+	if c.answered || first {
+		c.tally, c.modelTime = middleware.Tally{}, 0
 	}
-	c.request, c.settled, c.err, c.status, c.report = req, false, nil, "", middleware.Report{Final: -1}
+	c.request, c.answered, c.err, c.status, c.report = req, false, nil, "", middleware.Report{Final: -1}
 }
 
 // end records the outcome of a request and the time that its model calls took.
@@ -109,16 +102,23 @@ func (c *Call) end(resp *middleware.Response, err error, spent time.Duration) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settled, c.err = err == nil, err
-	c.spent += spent
+	c.answered, c.err = err == nil, err
+	c.modelTime += spent
 	c.tally.Add(resp, err)
 	resp, err = c.tally.Finish(resp, err)
 	c.report = middleware.ReportOf(resp, err)
 }
 
-// fail records an error after the end of the chain.
-func (c *Call) fail(err error) {
+// setStatus sets the status.
+func (c *Call) setStatus(status string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.settled, c.err = false, err
+	c.status = status
+}
+
+// setError records an error after the end of the chain.
+func (c *Call) setError(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answered, c.err = false, err
 }
