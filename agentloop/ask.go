@@ -68,8 +68,8 @@ func (s *State) repair() {
 	if s.live != nil {
 		from = s.live.sound
 	}
-	if !sound(s.Messages[from:]) {
-		s.Messages = Repair(s.Messages)
+	if !isPaired(s.Messages[from:]) {
+		s.Messages = CloseCalls(s.Messages)
 		s.changed()
 	}
 	if s.live != nil {

@@ -220,11 +220,11 @@ func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
 	if len(g.keys) == 0 {
 		return r, nil
 	}
-	found, client := false, ""
+	hasKey, client := false, ""
 	isKey := func(text string) bool {
 		name, ok := g.find(text)
-		if ok && !found { // the first one says who the client is
-			found, client = true, name
+		if ok && !hasKey { // the first one says who the client is
+			hasKey, client = true, name
 		}
 		return ok
 	}
@@ -269,13 +269,13 @@ func clientOf(r *http.Request) string {
 // queryWithoutKey removes the client key from a query. All other bytes stay.
 func queryWithoutKey(query string, isKey func(string) bool) (rest string, removed bool) {
 	parts := strings.Split(query, "&")
-	kept := slices.DeleteFunc(slices.Clone(parts), func(part string) bool {
+	others := slices.DeleteFunc(slices.Clone(parts), func(part string) bool {
 		name, value, _ := strings.Cut(part, "=")
 		n, errName := url.QueryUnescape(name)
 		v, errValue := url.QueryUnescape(value)
 		return errName == nil && errValue == nil && n == "key" && isKey(v)
 	})
-	return strings.Join(kept, "&"), len(kept) < len(parts)
+	return strings.Join(others, "&"), len(others) < len(parts)
 }
 
 // find returns the name of the client that has a key. It compares with every key, in

@@ -28,13 +28,13 @@ const (
 // copies holds the copies of all pipelines in the mode Observe, and the workers
 // that validate them.
 type copies struct {
-	most    int64 // bytes
-	metrics *metrics
-	log     *slog.Logger
-	held    atomic.Int64
-	ctx     context.Context // of the workers
-	stop    context.CancelFunc
-	waiting *queue[waiting]
+	most     int64 // bytes
+	metrics  *metrics
+	log      *slog.Logger
+	reserved atomic.Int64
+	ctx      context.Context // of the workers
+	stop     context.CancelFunc
+	waiting  *queue[waiting]
 }
 
 // waiting is a copy and the pipeline that validates it.
@@ -57,14 +57,14 @@ func (s *copies) begin(x *exchange, maxBody int64) *copied {
 
 // reserve reports whether there is room for n more bytes, and takes it.
 func (s *copies) reserve(n int64) bool {
-	if s.held.Add(n) <= s.most {
+	if s.reserved.Add(n) <= s.most {
 		return true
 	}
-	s.held.Add(-n)
+	s.reserved.Add(-n)
 	return false
 }
 
-func (s *copies) release(n int64) { s.held.Add(-n) }
+func (s *copies) release(n int64) { s.reserved.Add(-n) }
 
 // queue hands c to a worker. A dropped copy, one that finds the queue full, and
 // one of a request that was not sent are not validated: then the observers of p

@@ -59,7 +59,7 @@ func TestObservedBehind(t *testing.T) {
 		post()
 	}
 	v.Server.Close() // every handler has returned
-	require.Positive(t, v.copies.held.Load())
+	require.Positive(t, v.copies.reserved.Load())
 	require.Len(t, v.all, 3, "reported at once")
 	go func() {
 		for range running { // for the rest
@@ -169,7 +169,7 @@ type readingHeld struct {
 }
 
 func (w readingHeld) Write(p []byte) (int, error) {
-	*w.most = max(*w.most, w.copies.held.Load())
+	*w.most = max(*w.most, w.copies.reserved.Load())
 	return w.ResponseWriter.Write(p)
 }
 
@@ -219,7 +219,7 @@ func TestObservedClose(t *testing.T) {
 			s.close() // once more does nothing
 			synctest.Wait()
 			require.Len(t, seen.all, copyWorkers+2)
-			require.Zero(t, s.held.Load())
+			require.Zero(t, s.reserved.Load())
 			dropped := 0
 			for _, x := range seen.all {
 				switch {
@@ -251,7 +251,7 @@ func TestObservedEnd(t *testing.T) {
 		require.Equal(t, 3*time.Second, c.x.upstreamTime)
 		c.add(&c.request, []byte("late"), -1, nil)
 		require.Empty(t, c.request)
-		require.Zero(t, s.held.Load())
+		require.Zero(t, s.reserved.Load())
 		require.ErrorIs(t, c.end, context.Canceled)
 	})
 }
@@ -263,6 +263,6 @@ func TestCopiesOfDeclaredLength(t *testing.T) {
 		s := newCopies(nil, nil)
 		b := s.begin(&exchange{}, 32<<20)
 		b.add(&b.request, make([]byte, 600), c.declared, nil)
-		require.Equal(t, c.held, s.held.Load(), c.declared)
+		require.Equal(t, c.held, s.reserved.Load(), c.declared)
 	}
 }

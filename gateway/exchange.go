@@ -40,9 +40,9 @@ type exchange struct {
 
 	// In the mode Observe the fields above say what the mode Enforce would have
 	// seen. report has the one attempt, and its verdicts have the repaired calls.
-	would   would
-	dropped string // why the exchange was not validated, such as droppedQueue, or ""
-	unread  bool   // the request or the answer could not be read, so no call was validated; also of a WebSocket
+	enforced enforcedOutcome
+	dropped  string // why the exchange was not validated, such as droppedQueue, or ""
+	unread   bool   // the request or the answer could not be read, so no call was validated; also of a WebSocket
 }
 
 // overhead returns the time that the gateway added.
@@ -169,7 +169,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	x := p.newExchange(r, dialect)
 	ctx, call := transport.Watch(r.Context())
 	code := &statusWriter{ResponseWriter: w}
-	whole := false
+	answered := false
 	defer func() { // also if the handler panics: the proxy does so if a response breaks off
 		x.duration = time.Since(x.start)
 		x.request, x.report, x.status, x.err, x.code = call.Request(), call.Report(), call.Status(), call.Err(), code.status
@@ -180,7 +180,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		if x.status == "unchecked" && x.code < http.StatusBadRequest && (x.request == nil || x.err != nil) {
 			x.unread, x.err = true, nil // it was passed on, which is not a failure
 		}
-		if x.err == nil && !whole && r.Context().Err() != nil { // the client has gone; the chain ends a little later
+		if x.err == nil && !answered && r.Context().Err() != nil { // the client has gone; the chain ends a little later
 			x.err = r.Context().Err()
 		}
 		p.notify(x)
@@ -189,7 +189,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	if code.status >= http.StatusOK { // the client does not wait for the observers
 		_ = http.NewResponseController(w).Flush()
 	}
-	whole = code.status < http.StatusInternalServerError // the client may go after the response
+	answered = code.status < http.StatusInternalServerError // the client may go after the response
 }
 
 // otherFormat is the dialect of an exchange in none of the formats.

@@ -148,9 +148,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	route, r, err := s.route(w, in)
-	var gone *bodyError
+	var unreadBody *bodyError
 	switch {
-	case errors.As(err, &gone): // of the client's connection: no response can be sent
+	case errors.As(err, &unreadBody): // of the client's connection: no response can be sent
 		panic(http.ErrAbortHandler)
 	case err != nil:
 		refuse(w, r, http.StatusNotFound, "unknown_upstream", err.Error())

@@ -30,7 +30,7 @@ func newObserver(t *testing.T, mode Mode, to reports) func(upstream string) http
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, g.Close()) })
 		if to != nil {
-			own := g.state.Load().upstreams[0].own
+			own := g.state.Load().upstreams[0].pipeline
 			own.observers = append(own.observers, to)
 		}
 		return g
@@ -108,7 +108,7 @@ func TestRecordedExchanges(t *testing.T) {
 			observed, repaired := make(reports, 1), make(reports, 1)
 			p := newPair(t, newObserver(t, Observe, observed))
 			repairing := newPair(t, newObserver(t, Repair, repaired))
-			outcomes, unread := map[would]int{}, 0
+			outcomes, unread := map[enforcedOutcome]int{}, 0
 			for i, x := range all {
 				zip := i%4 == 0
 				p.play, repairing.play = x.answer(zip), x.answer(zip)
@@ -118,7 +118,7 @@ func TestRecordedExchanges(t *testing.T) {
 				seen := <-observed
 				require.Empty(t, seen.dropped, x.ID)
 				require.Equal(t, x.Status, seen.code, x.ID)
-				outcomes[seen.would]++
+				outcomes[seen.enforced]++
 				if seen.unread {
 					unread++
 				}

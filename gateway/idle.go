@@ -25,7 +25,7 @@ func (l *idleLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	b := &idleBody{ReadCloser: resp.Body, limit: l.limit}
-	b.timer = time.AfterFunc(l.limit, func() { b.late.Store(true); _ = b.ReadCloser.Close() })
+	b.timer = time.AfterFunc(l.limit, func() { b.timedOut.Store(true); _ = b.ReadCloser.Close() })
 	b.timer.Stop()
 	resp.Body = b
 	return resp, nil
@@ -34,9 +34,9 @@ func (l *idleLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 // idleBody is the body of such a response.
 type idleBody struct {
 	io.ReadCloser
-	limit time.Duration
-	timer *time.Timer // runs during a Read
-	late  atomic.Bool
+	limit    time.Duration
+	timer    *time.Timer // runs during a Read
+	timedOut atomic.Bool
 }
 
 // Read fails if the upstream sends nothing within the limit.
@@ -44,7 +44,7 @@ func (b *idleBody) Read(p []byte) (int, error) {
 	b.timer.Reset(b.limit)
 	n, err := b.ReadCloser.Read(p)
 	b.timer.Stop()
-	if err != nil && err != io.EOF && b.late.Load() {
+	if err != nil && err != io.EOF && b.timedOut.Load() {
 		err = fmt.Errorf("gateway: the upstream sent nothing for %s, the limit timeouts.idle: %w", b.limit, os.ErrDeadlineExceeded)
 	}
 	return n, err

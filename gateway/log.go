@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
@@ -49,7 +48,7 @@ func (l logger) observed(x *exchange) {
 	if n := rescue.Calls(x.report); n > 0 {
 		attrs = append(attrs, slog.Int("rescued", n))
 	}
-	if rules := heal.Rules(x.report); len(rules) > 0 {
+	if rules := x.report.Healed(); len(rules) > 0 {
 		attrs = append(attrs, slog.Any("healed", rules))
 	}
 	if n := x.issues(); len(n) > 0 {
@@ -61,8 +60,8 @@ func (l logger) observed(x *exchange) {
 			attrs = append(attrs, slog.String("advice", x.err.Error()))
 		}
 	}
-	if x.would != "" {
-		attrs = append(attrs, slog.String("would", string(x.would)))
+	if x.enforced != "" {
+		attrs = append(attrs, slog.String("would", string(x.enforced)))
 	}
 	if x.unread {
 		attrs = append(attrs, slog.Bool("unread", true))

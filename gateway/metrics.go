@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
@@ -122,8 +121,8 @@ func (m *metrics) begin(upstream string, s Settings) {
 			m.repairs.Add(ctx, 0, x.where(attribute.String("rule", "mend."+r.String())))
 		}
 		if s.Mode == Observe {
-			for _, would := range []would{wouldReask, wouldRefuse, wouldDrop, wouldRescue, wouldRepair, wouldPass} {
-				m.outcomes.Add(ctx, 0, x.where(attribute.String("would", string(would)), attribute.Bool("unread", false)))
+			for _, outcome := range []enforcedOutcome{outcomeReasked, outcomeRefused, outcomeDropped, outcomeRescued, outcomeRepaired, outcomePassed} {
+				m.outcomes.Add(ctx, 0, x.where(attribute.String("would", string(outcome)), attribute.Bool("unread", false)))
 			}
 		}
 	}
@@ -141,8 +140,8 @@ func (m *metrics) observed(x *exchange) {
 	for code, n := range x.issues() {
 		m.invalid.Add(ctx, int64(n), x.where(attribute.String("code", code)))
 	}
-	for _, rule := range heal.Rules(x.report) {
-		m.healed.Add(ctx, 1, x.where(attribute.String("rule", rule.String())))
+	for _, rule := range x.report.Healed() {
+		m.healed.Add(ctx, 1, x.where(attribute.String("rule", rule)))
 	}
 	if n := x.announced(); n > 0 {
 		m.unlisted.Add(ctx, int64(n), x.where())
@@ -153,8 +152,8 @@ func (m *metrics) observed(x *exchange) {
 	if rescue.Unread(x.report) {
 		m.texts.Add(ctx, 1, x.where(attribute.String("outcome", "unread")))
 	}
-	if x.would != "" {
-		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.would)), attribute.Bool("unread", x.unread)))
+	if x.enforced != "" {
+		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.enforced)), attribute.Bool("unread", x.unread)))
 	}
 	var broken *transport.Panic
 	if errors.As(x.err, &broken) {

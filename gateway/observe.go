@@ -64,13 +64,13 @@ type copied struct {
 	status int           // of the answer; 0 if there is none
 	header http.Header   // of the answer
 
-	mu      sync.Mutex // the request may still be read when the answer has ended
-	request []byte
-	answer  []byte
-	end     error // after the last byte of the answer, or in place of an answer
-	held    int64 // bytes that are reserved for both bodies
-	dropped string
-	done    bool
+	mu       sync.Mutex // the request may still be read when the answer has ended
+	request  []byte
+	answer   []byte
+	end      error // after the last byte of the answer, or in place of an answer
+	reserved int64 // bytes that are reserved for both bodies
+	dropped  string
+	done     bool
 }
 
 // firstCopy is the size of the first buffer of a copy whose length is unknown, and
@@ -106,7 +106,7 @@ func (c *copied) add(to *[]byte, p []byte, length int64, err error) {
 		}
 		size := max(need, min(2*cap(*to), int(c.max)), first)
 		if more := int64(size - cap(*to)); c.copies.reserve(more) {
-			c.held += more
+			c.reserved += more
 		} else {
 			c.drop(droppedMemory)
 			return
@@ -125,17 +125,17 @@ func (c *copied) drop(why string) {
 // free gives the memory back. The caller holds c.mu, or is the only user.
 func (c *copied) free() {
 	c.request, c.answer = nil, nil
-	c.copies.release(c.held)
-	c.held = 0
+	c.copies.release(c.reserved)
+	c.reserved = 0
 }
 
 // finish ends the copying. gone is the error of the client's context.
-func (c *copied) finish(gone error) {
+func (c *copied) finish(clientErr error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done = true
 	if c.end == nil && !c.sent.IsZero() { // the client has not read the answer to its end
-		if c.end = gone; gone == nil {
+		if c.end = clientErr; clientErr == nil {
 			c.end = io.ErrUnexpectedEOF
 		}
 		c.took = time.Since(c.sent)

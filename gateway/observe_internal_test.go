@@ -23,32 +23,32 @@ func TestObserved(t *testing.T) {
 		settings   Settings
 		kind, body string
 		header     []string // of the answer
-		would      would
+		would      enforcedOutcome
 		status     string
 		unread     bool
 		err        string // the code of the exchange's error
 	}{
-		"valid":              {Settings{}, whole, calls(validCall), nil, wouldPass, "valid", false, ""},
-		"no call":            {Settings{}, whole, `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`, nil, wouldPass, "", false, ""},
-		"repaired":           {Settings{}, whole, calls(mendedCall), nil, wouldRepair, "valid", false, ""},
-		"repaired, streamed": {Settings{}, stream, streamed(mendedCall), nil, wouldRepair, "valid", false, ""},
-		"repaired, gzip":     {Settings{}, whole, zipped(calls(mendedCall)), []string{"Content-Encoding", "gzip"}, wouldRepair, "valid", false, ""},
-		"no repairs":         {Settings{Repairs: []string{"none"}}, whole, calls(mendedCall), nil, wouldReask, "invalid", false, ""},
-		"re-asked":           {Settings{}, whole, calls(brokenCall), nil, wouldReask, "invalid", false, ""},
-		"re-asked, streamed": {Settings{}, stream, streamed(brokenCall), nil, wouldReask, "invalid", false, ""},
-		"one of two":         {Settings{}, whole, calls(mendedCall, brokenCall), nil, wouldReask, "invalid", false, ""},
-		"one attempt, pass":  {Settings{Attempts: 1}, whole, calls(brokenCall), nil, wouldPass, "invalid", false, ""},
-		"one attempt, drop":  {Settings{Attempts: 1, OnExhausted: middleware.DropInvalid}, whole, calls(validCall, brokenCall), nil, wouldDrop, "valid", false, ""},
-		"one attempt, raise": {Settings{Attempts: 1, OnExhausted: middleware.Raise}, whole, calls(brokenCall), nil, wouldRefuse, "invalid", false, "invalid_tool_call"},
-		"retries are none":   {Settings{Retries: &none}, whole, calls(validCall), nil, wouldPass, "valid", false, ""},
-		"rescued":            {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":1}}</tool_call>`), nil, wouldRescue, "valid", false, ""},
-		"rescued, repaired":  {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":"1"}}</tool_call>`), nil, wouldRescue, "valid", false, ""},
-		"rescued, re-asked":  {auto, whole, written(`<tool_call>{"name":"add","argu`), nil, wouldReask, "", false, ""},
-		"no rescue":          {Settings{}, whole, written(`<tool_call>{"name":"add","arguments":{"n":1}}</tool_call>`), nil, wouldPass, "", false, ""},
-		"incomplete":         {Settings{}, whole, `{"choices":[{"message":{"tool_calls":`, nil, wouldPass, "", false, "network"},
-		"unreadable":         {Settings{}, whole, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[]}}],"choices":[]}`, nil, wouldRefuse, "unchecked", true, "unreadable_answer"},
-		"unreadable, passed": {Settings{Unreadable: PassOn}, whole, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[]}}],"choices":[]}`, nil, wouldPass, "unchecked", true, ""},
-		"another encoding":   {Settings{}, whole, calls(validCall), []string{"Content-Encoding", "br"}, wouldRefuse, "unchecked", true, "unreadable_answer"},
+		"valid":              {Settings{}, whole, calls(validCall), nil, outcomePassed, "valid", false, ""},
+		"no call":            {Settings{}, whole, `{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`, nil, outcomePassed, "", false, ""},
+		"repaired":           {Settings{}, whole, calls(mendedCall), nil, outcomeRepaired, "valid", false, ""},
+		"repaired, streamed": {Settings{}, stream, streamed(mendedCall), nil, outcomeRepaired, "valid", false, ""},
+		"repaired, gzip":     {Settings{}, whole, zipped(calls(mendedCall)), []string{"Content-Encoding", "gzip"}, outcomeRepaired, "valid", false, ""},
+		"no repairs":         {Settings{Repairs: []string{"none"}}, whole, calls(mendedCall), nil, outcomeReasked, "invalid", false, ""},
+		"re-asked":           {Settings{}, whole, calls(brokenCall), nil, outcomeReasked, "invalid", false, ""},
+		"re-asked, streamed": {Settings{}, stream, streamed(brokenCall), nil, outcomeReasked, "invalid", false, ""},
+		"one of two":         {Settings{}, whole, calls(mendedCall, brokenCall), nil, outcomeReasked, "invalid", false, ""},
+		"one attempt, pass":  {Settings{Attempts: 1}, whole, calls(brokenCall), nil, outcomePassed, "invalid", false, ""},
+		"one attempt, drop":  {Settings{Attempts: 1, OnExhausted: middleware.DropInvalid}, whole, calls(validCall, brokenCall), nil, outcomeDropped, "valid", false, ""},
+		"one attempt, raise": {Settings{Attempts: 1, OnExhausted: middleware.Raise}, whole, calls(brokenCall), nil, outcomeRefused, "invalid", false, "invalid_tool_call"},
+		"retries are none":   {Settings{Retries: &none}, whole, calls(validCall), nil, outcomePassed, "valid", false, ""},
+		"rescued":            {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":1}}</tool_call>`), nil, outcomeRescued, "valid", false, ""},
+		"rescued, repaired":  {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":"1"}}</tool_call>`), nil, outcomeRescued, "valid", false, ""},
+		"rescued, re-asked":  {auto, whole, written(`<tool_call>{"name":"add","argu`), nil, outcomeReasked, "", false, ""},
+		"no rescue":          {Settings{}, whole, written(`<tool_call>{"name":"add","arguments":{"n":1}}</tool_call>`), nil, outcomePassed, "", false, ""},
+		"incomplete":         {Settings{}, whole, `{"choices":[{"message":{"tool_calls":`, nil, outcomePassed, "", false, "network"},
+		"unreadable":         {Settings{}, whole, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[]}}],"choices":[]}`, nil, outcomeRefused, "unchecked", true, "unreadable_answer"},
+		"unreadable, passed": {Settings{Unreadable: PassOn}, whole, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[]}}],"choices":[]}`, nil, outcomePassed, "unchecked", true, ""},
+		"another encoding":   {Settings{}, whole, calls(validCall), []string{"Content-Encoding", "br"}, outcomeRefused, "unchecked", true, "unreadable_answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +62,7 @@ func TestObserved(t *testing.T) {
 			all := v.ends(t)
 			require.Len(t, all, 1)
 			x := all[0]
-			require.Equal(t, c.would, x.would, "%+v", x.err)
+			require.Equal(t, c.would, x.enforced, "%+v", x.err)
 			require.Equal(t, c.status, x.status)
 			require.Equal(t, c.unread, x.unread)
 			if c.err == "" {
@@ -107,7 +107,7 @@ func TestObservedFailures(t *testing.T) {
 		x := v.ends(t)[0]
 		require.Equal(t, 529, x.code)
 		require.Equal(t, "529", errorCode(x.err))
-		require.Equal(t, wouldPass, x.would)
+		require.Equal(t, outcomePassed, x.enforced)
 		require.Equal(t, "m", x.model())
 	})
 	t.Run("no answer", func(t *testing.T) {
@@ -168,13 +168,13 @@ func TestObservedBreaks(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent   string
 		client bool // the client goes; else the upstream breaks off
-		would  would
+		would  enforcedOutcome
 		err    string
 	}{
-		"the upstream, early": {whole[:len(whole)/2], false, wouldPass, "network"},
-		"the upstream, late":  {whole, false, wouldRepair, ""},
-		"the client, early":   {whole[:len(whole)/2], true, wouldPass, "canceled"},
-		"the client, late":    {whole, true, wouldRepair, ""},
+		"the upstream, early": {whole[:len(whole)/2], false, outcomePassed, "network"},
+		"the upstream, late":  {whole, false, outcomeRepaired, ""},
+		"the client, early":   {whole[:len(whole)/2], true, outcomePassed, "canceled"},
+		"the client, late":    {whole, true, outcomeRepaired, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +200,7 @@ func TestObservedBreaks(t *testing.T) {
 			}
 			require.NoError(t, resp.Body.Close())
 			x := v.ends(t)[0]
-			require.Equal(t, c.would, x.would)
+			require.Equal(t, c.would, x.enforced)
 			if c.err == "" {
 				require.NoError(t, x.err)
 				return

@@ -81,7 +81,7 @@ func observe(t *testing.T, s Settings, h http.HandlerFunc, o Options) *observing
 	s.Mode = Observe
 	g, err := New(Config{Settings: s, Upstreams: []Upstream{{Name: "up", URL: up.URL}}}, o)
 	require.NoError(t, err)
-	v := &observing{Gateway: g, upstream: up, pipeline: g.state.Load().upstreams[0].own}
+	v := &observing{Gateway: g, upstream: up, pipeline: g.state.Load().upstreams[0].pipeline}
 	v.pipeline.observers = append(v.pipeline.observers, &v.noted)
 	v.Server = httptest.NewServer(g)
 	t.Cleanup(func() { v.Server.Close(); require.NoError(t, g.Close()) })
@@ -92,7 +92,7 @@ func observe(t *testing.T, s Settings, h http.HandlerFunc, o Options) *observing
 func (v *observing) ends(t *testing.T) []*exchange {
 	v.Server.Close()
 	require.NoError(t, v.Gateway.Close())
-	require.Zero(t, v.copies.held.Load(), "all memory was given back")
+	require.Zero(t, v.copies.reserved.Load(), "all memory was given back")
 	return v.all
 }
 

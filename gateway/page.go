@@ -103,8 +103,8 @@ func (x *exchange) step() report.Step {
 		s.Notes = append(s.Notes, "not validated: "+x.dropped)
 	case x.unread:
 		s.Notes = append(s.Notes, "the request or the answer could not be read, so no call was validated")
-	case x.would != "":
-		s.Notes = append(s.Notes, "mode observe: with enforce this would be "+string(x.would))
+	case x.enforced != "":
+		s.Notes = append(s.Notes, "mode observe: with enforce this would be "+string(x.enforced))
 	}
 	s.Attempts = x.checker.Attempts(context.Background(), x.report, s.Tools, errorCode)
 	if len(s.Attempts) == 0 {

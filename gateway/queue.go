@@ -23,12 +23,12 @@ type queue[T any] struct {
 	bytes   int64         // of the items that wait, at most
 	delay   time.Duration // how long a worker lets items gather before it begins
 
-	mu      sync.Mutex
-	waiting []queued[T] // the oldest first
-	held    int64       // bytes of waiting
-	running int         // workers
-	closed  bool
-	idle    chan struct{} // closed by the last worker after close
+	mu           sync.Mutex
+	waiting      []queued[T] // the oldest first
+	waitingBytes int64       // bytes of waiting
+	running      int         // workers
+	closed       bool
+	idle         chan struct{} // closed by the last worker after close
 }
 
 // queued is an item that waits.
@@ -41,11 +41,11 @@ type queued[T any] struct {
 func (q *queue[T]) add(item T, size int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.waiting) >= q.items || q.held+size > q.bytes {
+	if q.closed || len(q.waiting) >= q.items || q.waitingBytes+size > q.bytes {
 		return false
 	}
 	q.waiting = append(q.waiting, queued[T]{item, size})
-	q.held += size
+	q.waitingBytes += size
 	if q.running < q.workers {
 		q.running++
 		time.AfterFunc(q.delay, q.run)
@@ -56,7 +56,7 @@ func (q *queue[T]) add(item T, size int64) bool {
 // run works until nothing waits.
 func (q *queue[T]) run() {
 	for {
-		item, ok := q.take()
+		item, ok := q.next()
 		if !ok {
 			return
 		}
@@ -64,8 +64,8 @@ func (q *queue[T]) run() {
 	}
 }
 
-// take returns the oldest item. Without one, the worker that asks for it ends.
-func (q *queue[T]) take() (item T, ok bool) {
+// next returns the oldest item. Without one, the worker that asks for it ends.
+func (q *queue[T]) next() (item T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
@@ -74,11 +74,11 @@ func (q *queue[T]) take() (item T, ok bool) {
 		}
 		return item, false
 	}
-	next := q.waiting[0]
+	first := q.waiting[0]
 	q.waiting[0] = queued[T]{}
 	q.waiting = q.waiting[1:]
-	q.held -= next.size
-	return next.item, true
+	q.waitingBytes -= first.size
+	return first.item, true
 }
 
 // close ends the adding of items, and waits until the workers have done all that is
@@ -109,18 +109,18 @@ func (q *queue[T]) rest() (items []T) {
 	for _, w := range q.waiting {
 		items = append(items, w.item)
 	}
-	q.waiting, q.held = nil, 0
+	q.waiting, q.waitingBytes = nil, 0
 	return items
 }
 
 // guarded calls f, which reports x after its end. A panic of f is counted and
 // logged: the request has ended, so it must not end the process.
-func guarded(m *metrics, log *slog.Logger, x *exchange, says string, f func()) {
+func guarded(m *metrics, log *slog.Logger, x *exchange, message string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			m.panicked(x)
 			if log != nil {
-				log.Error(says, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+				log.Error(message, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			}
 		}
 	}()

@@ -55,7 +55,7 @@ func TestQueue(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []int{0, 1, 2, 5}, taken)
 		require.Zero(t, q.running)
-		require.Zero(t, q.held)
+		require.Zero(t, q.waitingBytes)
 		require.True(t, q.add(6, 0), "a worker begins again")
 		require.True(t, q.close(time.Minute))
 		require.Equal(t, 6, taken[4])

@@ -49,8 +49,8 @@ func (g *Gateway) openRecorder(c Record, old *state) (*recorder, error) {
 // newRecorder returns a recorder that writes to file.
 func newRecorder(c Record, file io.WriteCloser, m *metrics, log *slog.Logger) *recorder {
 	r := &recorder{config: c, file: file, metrics: m, log: log}
-	take := func(x *exchange) { guarded(m, log, x, "an answer is not recorded", func() { r.take(x) }) }
-	r.queue = &queue[*exchange]{work: take, workers: 1, items: queuedExchanges, bytes: queuedBytes}
+	work := func(x *exchange) { guarded(m, log, x, "an answer is not recorded", func() { r.record(x) }) }
+	r.queue = &queue[*exchange]{work: work, workers: 1, items: queuedExchanges, bytes: queuedBytes}
 	return r
 }
 
@@ -61,9 +61,9 @@ func (r *recorder) observed(x *exchange) {
 	}
 }
 
-// take writes x. Of several errors in a row it logs the first.
-func (r *recorder) take(x *exchange) {
-	err := r.write(x)
+// record writes x. Of several errors in a row it logs the first.
+func (r *recorder) record(x *exchange) {
+	err := r.writeLines(x)
 	if err != nil {
 		r.metrics.drop("record", 1)
 		if !r.failed && r.log != nil {
@@ -80,8 +80,8 @@ func (r *recorder) close() {
 	}
 }
 
-// write writes a line for each attempt of x.
-func (r *recorder) write(x *exchange) error {
+// writeLines writes a line for each attempt of x.
+func (r *recorder) writeLines(x *exchange) error {
 	r.serial++
 	var out bytes.Buffer
 	for i := range x.report.Attempts {

@@ -15,18 +15,18 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// would says what the mode Enforce would have done with an exchange that was
+// enforcedOutcome says what the mode Enforce would have done with an exchange that was
 // observed.
-type would string
+type enforcedOutcome string
 
 // The outcomes. Of several that apply, the first in this list is meant.
 const (
-	wouldReask  would = "reasked"  // a second model call
-	wouldRefuse would = "refused"  // the client gets an error in place of the answer
-	wouldDrop   would = "dropped"  // the answer without its invalid calls
-	wouldRescue would = "rescued"  // the answer with calls that the model wrote as text
-	wouldRepair would = "repaired" // the answer with repaired calls
-	wouldPass   would = "passed"   // the answer as it is
+	outcomeReasked  enforcedOutcome = "reasked"  // a second model call
+	outcomeRefused  enforcedOutcome = "refused"  // the client gets an error in place of the answer
+	outcomeDropped  enforcedOutcome = "dropped"  // the answer without its invalid calls
+	outcomeRescued  enforcedOutcome = "rescued"  // the answer with calls that the model wrote as text
+	outcomeRepaired enforcedOutcome = "repaired" // the answer with repaired calls
+	outcomePassed   enforcedOutcome = "passed"   // the answer as it is
 )
 
 // errSecondCall ends the chain of a replay at the second model call.
@@ -51,8 +51,8 @@ func (p *pipeline) replay(ctx context.Context, c *copied) {
 	ctx, call := transport.Watch(ctx)
 	defer func() {
 		if v := recover(); v != nil {
-			var own *transport.Panic // of a streamed answer, with the stack of its goroutine
-			if x.request, x.err = call.Request(), call.Err(); !errors.As(x.err, &own) {
+			var inStream *transport.Panic // of a streamed answer, with the stack of its goroutine
+			if x.request, x.err = call.Request(), call.Err(); !errors.As(x.err, &inStream) {
 				x.err = &transport.Panic{Value: v, Stack: debug.Stack()}
 			}
 		}
@@ -85,7 +85,7 @@ func (p *pipeline) replay(ctx context.Context, c *copied) {
 // conclude decides what would have happened. asked means that there would have
 // been a second model call, and refused that the chain ended with an error of
 // its own.
-func (x *exchange) conclude(c *copied, asked, refused bool) {
+func (x *exchange) conclude(c *copied, reasked, refused bool) {
 	var verdicts []middleware.Verdict
 	if len(x.report.Attempts) > 0 { // the client got the first one
 		x.report.Attempts = x.report.Attempts[:1]
@@ -95,22 +95,22 @@ func (x *exchange) conclude(c *copied, asked, refused bool) {
 			x.report.Final = 0
 		}
 	}
-	if asked {
+	if reasked {
 		x.err = nil
 	}
 	status := string(middleware.StatusOf(verdicts))
-	x.would = wouldPass
+	x.enforced = outcomePassed
 	switch {
-	case asked:
-		x.would = wouldReask
+	case reasked:
+		x.enforced = outcomeReasked
 	case refused:
-		x.would = wouldRefuse
+		x.enforced = outcomeRefused
 	case status == "invalid" && x.status != "invalid":
-		x.would = wouldDrop
+		x.enforced = outcomeDropped
 	case rescue.Calls(x.report) > 0:
-		x.would = wouldRescue
+		x.enforced = outcomeRescued
 	case repaired(verdicts):
-		x.would = wouldRepair
+		x.enforced = outcomeRepaired
 	}
 	switch {
 	case x.unread:

@@ -34,7 +34,7 @@ type upstream struct {
 	config   Upstream
 	base     *http.Transport
 	settings Settings
-	own      *pipeline // for models that no rule matches
+	pipeline *pipeline // for models that no rule matches
 	rules    []modelRule
 }
 
@@ -98,7 +98,7 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (
 	up := &upstream{config: u, base: newBase(u.Timeouts), settings: u.Settings.over(base)}
 	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
 	slots := newPlaces(u.MaxConcurrent)
-	up.own = g.newPipeline(u, to, up.settings, sends, slots, observers)
+	up.pipeline = g.newPipeline(u, to, up.settings, sends, slots, observers)
 	for _, r := range u.ModelRules {
 		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, slots, observers)})
 	}
@@ -128,32 +128,32 @@ func (e *bodyError) Unwrap() error { return e.err }
 // route returns what serves r, and r as that gets it: without the prefix, and
 // with its body in memory if that was read to find the model.
 func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *http.Request, error) {
-	var found []*upstream
+	var matching []*upstream
 	for _, u := range s.upstreams { // the longest prefix first
-		if len(found) > 0 && u.config.Prefix != found[0].config.Prefix {
+		if len(matching) > 0 && u.config.Prefix != matching[0].config.Prefix {
 			break
 		}
 		if below(r.URL.Path, u.config.Prefix) {
-			found = append(found, u)
+			matching = append(matching, u)
 		}
 	}
-	if len(found) == 0 {
+	if len(matching) == 0 {
 		return nil, r, errNoUpstream
 	}
-	r = without(r, found[0].config.Prefix)
-	byModel := len(found) > 1 || len(found[0].rules) > 0 || len(found[0].config.Models) > 0
+	r = withoutPrefix(r, matching[0].config.Prefix)
+	byModel := len(matching) > 1 || len(matching[0].rules) > 0 || len(matching[0].config.Models) > 0
 	if !byModel {
-		return found[0].own, r, nil
+		return matching[0].pipeline, r, nil
 	}
 	model, r, err := modelOf(w, r)
 	if err != nil {
 		return nil, r, &bodyError{err}
 	}
-	up := pick(found, model)
+	up := pick(matching, model)
 	if up == nil {
 		up = s.fallback
 	}
-	if up == nil || up.config.Prefix != found[0].config.Prefix {
+	if up == nil || up.config.Prefix != matching[0].config.Prefix {
 		return nil, r, errNoUpstream
 	}
 	return up.pipelineFor(model), r, nil
@@ -180,7 +180,7 @@ func (u *upstream) pipelineFor(model string) *pipeline {
 			return r.pipeline
 		}
 	}
-	return u.own
+	return u.pipeline
 }
 
 // below reports whether a path is the prefix or stands below it.
@@ -189,8 +189,8 @@ func below(path, prefix string) bool {
 	return ok && (prefix == "" || rest == "" || rest[0] == '/')
 }
 
-// without returns r without the prefix of its path.
-func without(r *http.Request, prefix string) *http.Request {
+// withoutPrefix returns r without the prefix of its path.
+func withoutPrefix(r *http.Request, prefix string) *http.Request {
 	if prefix == "" {
 		return r
 	}

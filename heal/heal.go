@@ -4,7 +4,9 @@
 // Nothing is changed, and no work is done, until the provider answers with status 400 or
 // 422. The refusal must have the words that one of the [Rule]s knows, and the request must
 // have the defect that these words name. Then the request is copied, changed and sent once
-// more. If that is refused too, the caller gets the first refusal.
+// more. If that is refused too, or a limit allows no further model call
+// (middleware.ErrNotSent), the caller gets the first refusal. If it fails in transit, the
+// caller gets that error, and a retry sends the changed request.
 //
 // Two kinds of requests are refused. A history has a defect: a call without its result, a
 // result without its call, reasoning that the provider did not sign. Or a tool has a
@@ -12,12 +14,13 @@
 // that is sent and nowhere else: argsvalidate validates against the whole schema, so
 // the constraint is not lost.
 //
-//	model = middleware.Chain(
-//		argsvalidate.New(argsvalidate.Options{}),
-//		heal.New(heal.Options{}), // the innermost
-//	)(model)
+//	model = middleware.Layers{
+//		middleware.LayerHistory:  heal.Step,
+//		middleware.LayerValidate: argsvalidate.New(argsvalidate.Options{}),
+//		middleware.LayerHeal:     heal.New(heal.Options{}),
+//	}.Chain()(model)
 //
-// Package transport has it built in: see transport.Options.Heal.
+// toolmend.Stack has it by default.
 package heal
 
 import (
@@ -58,15 +61,15 @@ func (o Options) Validate() error {
 // New returns a middleware that sends a refused request once more with the smallest change.
 // It panics with the error of o.Validate.
 //
-// The report has a note that begins with "heal:" and the name of the rule, and the
-// refused attempt. A change of schemas is remembered for an hour, by client, model and
+// The report has the refused attempt, the name of the rule in the next attempt's Healed, and a
+// note for people that begins with "heal:". A change of schemas is remembered for an hour, by client, model and
 // tools, and is made at once from then on; a change of a history is remembered within one
 // step, if the context comes from [Step]. At most 1,024 changes are remembered.
 //
 // Concurrency: the middleware is safe for concurrent use.
 //
-// Position: innermost. Further out, a middleware in front of the model would see the
-// refusal and could retry it.
+// Position: middleware.LayerHeal, inside of retry.New, which then repeats a healed request,
+// and outside of budget.New and tracing.NewAttempt, which count the second model call.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
 		panic(err)
@@ -89,16 +92,18 @@ type healer struct {
 
 func (h *healer) call(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
 	var tally middleware.Tally
-	now := h.asKnown(ctx, req, &tally)
+	now, healed := h.asKnown(ctx, req, &tally)
 	resp, err := next(ctx, now)
 	var refused *middleware.ModelError
 	if healable := errors.As(err, &refused) && mayHeal(refused); !healable && now == req {
 		return resp, err
 	} else if !healable {
 		tally.Add(resp, err)
+		tally.AddHealed(healed...)
 		return tally.Finish(resp, err)
 	}
 	tally.Add(resp, err)
+	tally.AddHealed(healed...)
 	found, changed, note := h.find(now, refused)
 	if changed == nil {
 		return tally.Finish(resp, err)
@@ -118,6 +123,7 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	}
 	tally.Note(note)
 	tally.Add(again, second)
+	tally.AddHealed(append(healed, found.rule.String())...)
 	return tally.Finish(again, second)
 }
 
@@ -155,22 +161,7 @@ func (h *healer) apply(c change, req *middleware.Request) (*middleware.Request, 
 	if d.now == nil {
 		return nil, ""
 	}
-	return d.now, notePrefix + c.rule.String() + ": the provider refused the request; " + d.note
-}
-
-const notePrefix = "heal: "
-
-// Rules returns the rules by which requests of a step were changed, from the notes of its
-// report.
-func Rules(r middleware.Report) (out []Rule) {
-	for _, note := range r.Notes {
-		rest, ok := strings.CutPrefix(note, notePrefix)
-		name, _, found := strings.Cut(rest, ":")
-		if i := slices.Index(names[:], name); ok && found && i >= 0 && !slices.Contains(out, Rule(i)) {
-			out = append(out, Rule(i))
-		}
-	}
-	return out
+	return d.now, "heal: " + c.rule.String() + ": the provider refused the request; " + d.note
 }
 
 // wrapped is how LiteLLM begins a message that has the error of the provider behind it as JSON.

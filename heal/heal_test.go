@@ -93,7 +93,7 @@ func TestMemory(t *testing.T) {
 			req.Client = client
 			resp, err := model(t.Context(), req)
 			require.NoError(t, err)
-			require.Equal(t, []heal.Rule{heal.SchemaSize}, heal.Rules(resp.Report))
+			require.Equal(t, []string{"schema-size"}, resp.Report.Healed())
 			require.Equal(t, int64(1), resp.Usage.OutputTokens)
 			return len(p.asked) - before
 		}
@@ -132,7 +132,9 @@ func TestStep(t *testing.T) {
 		p.asked = nil
 		resp, err := middleware.Chain(c.step, twice, heal.New(heal.Options{}))(p.call)(t.Context(), withOrphan())
 		require.NoError(t, err)
-		require.Equal(t, []heal.Rule{heal.OrphanCalls}, heal.Rules(resp.Report))
+		require.Equal(t, []string{"orphan-calls"}, resp.Report.Healed())
+		require.Equal(t, c.calls == 3, resp.Report.Attempts[0].Healed != nil, "the refused attempt was not changed")
+		require.Equal(t, []string{"orphan-calls"}, resp.Report.Attempts[len(resp.Report.Attempts)-1].Healed)
 		require.Len(t, p.asked, c.calls)
 		require.True(t, p.asked[len(p.asked)-1].Messages[2].IsError)
 	}
@@ -192,7 +194,7 @@ func TestOtherErrors(t *testing.T) {
 	_, err := heal.New(heal.Options{})(p.call)(t.Context(), withOrphan())
 	require.Error(t, err)
 	require.Len(t, p.asked, 1)
-	require.Empty(t, heal.Rules(middleware.ReportOf(nil, err)))
+	require.Empty(t, middleware.ReportOf(nil, err).Healed())
 
 	limited := fmt.Errorf("no further call is allowed: %w", middleware.ErrNotSent)
 	calls := 0
@@ -215,12 +217,6 @@ func TestOptions(t *testing.T) {
 	require.ErrorContains(t, heal.Options{Rules: []heal.Rule{99}}.Validate(), "heal: Options.Rules")
 	require.Panics(t, func() { heal.New(heal.Options{Rules: []heal.Rule{99}}) })
 	require.Equal(t, "unknown", heal.Rule(99).String())
-	require.Equal(t, heal.Default(), heal.Rules(middleware.Report{Notes: func() (notes []string) {
-		for _, r := range heal.Default() {
-			notes = append(notes, "heal: "+r.String()+": x")
-		}
-		return append(notes, "heal: other: x", "something else")
-	}()}))
 }
 
 // BenchmarkAccepted is a model call that is not refused, with the middleware and without.

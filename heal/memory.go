@@ -95,8 +95,8 @@ func (h *healer) keyOf(req *middleware.Request) key {
 }
 
 // asKnown returns req with the changes that its provider wanted before, in this step or for
-// these schemas.
-func (h *healer) asKnown(ctx context.Context, req *middleware.Request, tally *middleware.Tally) *middleware.Request {
+// these schemas, and the names of their rules.
+func (h *healer) asKnown(ctx context.Context, req *middleware.Request, tally *middleware.Tally) (now *middleware.Request, healed []string) {
 	var changes []change
 	if len(req.Tools) > 0 && !h.known.isEmpty() {
 		changes = h.known.of(h.keyOf(req))
@@ -109,10 +109,10 @@ func (h *healer) asKnown(ctx context.Context, req *middleware.Request, tally *mi
 	for _, c := range changes {
 		if changed, note := h.apply(c, req); changed != nil {
 			tally.Note(note)
-			req = changed
+			req, healed = changed, append(healed, c.rule.String())
 		}
 	}
-	return req
+	return req, healed
 }
 
 // keep remembers a change that made the provider accept req.

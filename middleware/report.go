@@ -42,6 +42,7 @@ type Attempt struct {
 	Answer       bool          `json:"answer,omitzero"`   // the text was validated as an answer (package answer); else Issues say why no call could be read in it
 	Changes      []Change      `json:"changes,omitzero"`  // repairs of that text
 	Replies      []Message     `json:"replies,omitzero"`  // sent to the model in the next attempt; nil if there was none
+	Healed       []string      `json:"healed,omitzero"`   // names of the rules of package heal by which the request was changed
 	Usage        Usage         `json:"usage,omitzero"`
 	Start        time.Time     `json:"start,omitzero"`    // zero if it was not measured
 	Duration     time.Duration `json:"duration,omitzero"` // nanoseconds
@@ -183,6 +184,19 @@ func (r Report) Usage() Usage {
 	return u
 }
 
+// Healed returns the names in Attempt.Healed of all attempts, each once, in the order of their
+// first use.
+func (r Report) Healed() (names []string) {
+	for i := range r.Attempts {
+		for _, name := range r.Attempts[i].Healed {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 func (r Report) clone() Report {
 	r.Notes, r.Failures = slices.Clone(r.Notes), slices.Clone(r.Failures)
 	r.Attempts = slices.Clone(r.Attempts)
@@ -192,6 +206,7 @@ func (r Report) clone() Report {
 		a.Replies = cloneMessages(a.Replies)
 		a.Issues = slices.Clone(a.Issues)
 		a.Changes = slices.Clone(a.Changes)
+		a.Healed = slices.Clone(a.Healed)
 		a.Verdicts = slices.Clone(a.Verdicts)
 		for j := range a.Verdicts {
 			a.Verdicts[j].Issues = slices.Clone(a.Verdicts[j].Issues)

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -145,6 +146,14 @@ func (t *Tally) SetAnswer(issues []Issue, changes []Change, replies []Message) {
 		t.report.Attempts[t.latest].Answer = true
 	}
 	t.SetIssues(issues, changes, replies)
+}
+
+// AddHealed records the names of rules by which the request of the last outcome was changed.
+func (t *Tally) AddHealed(names ...string) {
+	if t.latest >= 0 && t.latest < len(t.report.Attempts) {
+		a := &t.report.Attempts[t.latest]
+		a.Healed = slices.Concat(a.Healed, names)
+	}
 }
 
 // SetStatus sets the status of the report that Finish puts into an error. Without

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -16,6 +17,18 @@ import (
 // ErrModelCalls is the error of a model call that exceeds
 // Options.MaxModelCalls. Its code is budget.
 var ErrModelCalls error = &ownError{"budget", "transport: the model calls of this request are used up"}
+
+// errInflating is the error of a request that does not fit beside the others.
+var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
+	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
+
+// errBody is the error of a Handler for a body that it cannot read.
+var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
+
+// errPath is the error for a request of an unknown format that offers tools.
+var errPath = &ownError{"unknown_path", "transport: the request offers tools, and its path is in none of the formats whose calls are validated; to pass it on unvalidated, leave out Options.RejectUnknownPaths, or unusable_schemas = \"reject\" in a gateway"}
+
+var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
 // errGone is the error of a chain that did not return.
 var errGone error = &ownError{"panic", "transport: a middleware panicked, or ended its goroutine"}
@@ -38,8 +51,10 @@ func (e *ownError) Is(target error) bool {
 	return e == ErrModelCalls && target == middleware.ErrNotSent
 }
 
-func (e *ownError) Error() string         { return e.text }
-func (e *ownError) ErrorType() string     { return e.code }
+func (e *ownError) Error() string { return e.text }
+
+func (e *ownError) ErrorType() string { return e.code }
+
 func (e *ownError) ClientMessage() string { return e.text }
 
 // Panic is the error of a streamed request if a middleware or a codec panicked
@@ -76,6 +91,7 @@ type networkError struct {
 }
 
 func (e *networkError) Error() string { return e.text }
+
 func (e *networkError) Unwrap() error { return e.err }
 
 // passedError marks a response that is not in the format. The client gets it
@@ -83,34 +99,19 @@ func (e *networkError) Unwrap() error { return e.err }
 type passedError struct{ err error }
 
 func (e *passedError) Error() string { return "transport: passed on: " + e.err.Error() }
+
 func (e *passedError) Unwrap() error { return e.err }
 
-// withoutQuery removes the query of req's URL from text.
-func withoutQuery(text string, req *http.Request) string {
-	if q := req.URL.RawQuery; q != "" {
-		text = strings.ReplaceAll(text, q, "…")
-	}
-	return text
-}
-
-// fails notes and returns the error in which a ended.
-func (a *attempt) fails(err error) error {
-	a.step.mu.Lock()
-	defer a.step.mu.Unlock()
-	a.failure = err
-	return err
-}
-
-// failed returns the latest attempt of the step whose failure is in the tree
+// failedAttempt returns the latest attempt of the step whose failure is in the tree
 // of err, and that failure. It returns nil if there is none.
-func (s *step) failed(err error) (*attempt, error) {
-	s.mu.Lock()
-	attempts := slices.Clone(s.attempts)
+func (x *exchange) failedAttempt(err error) (*attempt, error) {
+	x.mu.Lock()
+	attempts := slices.Clone(x.attempts)
 	failures := make([]error, len(attempts))
 	for i, a := range attempts {
 		failures[i] = a.failure
 	}
-	s.mu.Unlock() // the errors of a middleware may have methods that call anything
+	x.mu.Unlock() // the errors of a middleware may have methods that call anything
 	for i, failure := range slices.Backward(failures) {
 		if failure != nil && errors.Is(err, failure) {
 			return attempts[i], failure
@@ -119,8 +120,8 @@ func (s *step) failed(err error) (*attempt, error) {
 	return nil, nil
 }
 
-// fault is an error of the chain in the form that the client gets.
-type fault struct {
+// clientError is an error of the chain in the form that the client gets.
+type clientError struct {
 	status  int
 	code    string
 	message string
@@ -128,17 +129,17 @@ type fault struct {
 }
 
 // ownCode returns the code of an error that did not come from a provider.
-func (f fault) ownCode() string {
+func (f clientError) ownCode() string {
 	if !f.own {
 		return ""
 	}
 	return f.code
 }
 
-// fault returns the client's form of err. The status of any provider's error
+// clientErrorOf returns the client's form of err. The status of any provider's error
 // is kept. Every other error gets the status 400, because no client retries a
 // 400.
-func (s *step) fault(err error) fault {
+func (x *exchange) clientErrorOf(err error) clientError {
 	var e *middleware.ModelError
 	if errors.As(err, &e) && (e.StatusCode >= http.StatusBadRequest || !errors.Is(e, middleware.ErrInvalidToolCall)) {
 		status, message := e.StatusCode, "the provider answered with status "+strconv.Itoa(e.StatusCode)
@@ -151,21 +152,21 @@ func (s *step) fault(err error) fault {
 		case e.Err != nil:
 			message = strings.TrimPrefix(e.Err.Error(), "wire: ")
 		}
-		return fault{status, e.Code, s.clean(message), false}
+		return clientError{status, e.Code, x.clean(message), false}
 	}
-	f := fault{http.StatusBadRequest, codeOf(err), "", true}
-	var told interface{ ClientMessage() string }
+	f := clientError{http.StatusBadRequest, codeOf(err), "", true}
+	var explained interface{ ClientMessage() string }
 	switch {
 	case errors.Is(err, middleware.ErrInvalidToolCall):
 		f.code, f.message = "invalid_tool_call", refusedCall
-	case errors.As(err, &told):
-		f.message = told.ClientMessage()
-	case isProxied(s.req): // the users of such a client did not write the chain
+	case errors.As(err, &explained):
+		f.message = explained.ClientMessage()
+	case isProxied(x.req): // the users of such a client did not write the chain
 		f.message = "a middleware refused the answer"
 	default:
 		f.message = err.Error()
 	}
-	f.message = s.clean(f.message)
+	f.message = x.clean(f.message)
 	return f
 }
 
@@ -181,39 +182,65 @@ func codeOf(err error) string {
 	return "middleware_error"
 }
 
-// raised returns the response for an error of the chain.
-func (s *step) raised(err error) *http.Response {
-	f := s.fault(err)
-	r := newResponse(withCause(s.req, err), f.status, "application/json")
+// errorResponse returns the response for an error before the chain.
+func (t *Transport) errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
+	return (&exchange{t: t, req: req, codec: c}).errorResponse(err)
+}
+
+// refuseUnread responds to a request for codec c that cannot be read and may offer
+// tools, because its response could not be validated.
+func (t *Transport) refuseUnread(req *http.Request, c wire.Codec) *http.Response {
+	return t.errorResponse(req, c, errRequest)
+}
+
+// errorResponse returns the response for an error of the chain.
+func (x *exchange) errorResponse(err error) *http.Response {
+	f := x.clientErrorOf(err)
+	r := newResponse(withCause(x.req, err), f.status, "application/json")
 	if f.own {
 		r.Header.Set("X-Should-Retry", "false")
 		r.Header.Set(errorHeader, f.code)
 	}
 	r.Header.Set("Content-Length", "0")
-	setBody(r, encodeError(s.codec, f.status, f.code, f.message), false)
+	setBody(r, encodeError(x.codec, f.status, f.code, f.message), false)
 	return r
 }
 
-// failure returns the events that end a stream with an error, and the code for
+func encodeError(c wire.Codec, status int, code, message string) []byte {
+	if c == nil {
+		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
+	}
+	return c.EncodeError(status, code, message)
+}
+
+// failureEvents returns the events that end a stream with an error, and the code for
 // the trailer. The events follow the bytes that were taken from stream. If
 // stream is that of attempt a, which ended with err, failure returns the
 // provider's own event without a code.
-func (s *step) failure(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
+func (x *exchange) failureEvents(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
 	if a != nil && a.stream == stream { // another response has another id and other numbers
 		if own := stream.Failure(); own != nil {
 			return stream.Passed(own), ""
 		}
 	}
-	f := s.fault(err)
+	f := x.clientErrorOf(err)
 	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // a response that is not a stream came after a keep-alive
-		events = s.codec.NewStream(nil, nil).Fail(f.status, f.code, f.message)
+		events = x.codec.NewStream(nil, nil).Fail(f.status, f.code, f.message)
 	}
 	return events, f.ownCode()
 }
 
 // clean shortens text for the client and removes the query of the URL, which
 // may hold a key.
-func (s *step) clean(text string) string { return clip(withoutQuery(text, s.req), 1000) }
+func (x *exchange) clean(text string) string { return clip(withoutQuery(text, x.req), 1000) }
+
+// withoutQuery removes the query of req's URL from text.
+func withoutQuery(text string, req *http.Request) string {
+	if q := req.URL.RawQuery; q != "" {
+		text = strings.ReplaceAll(text, q, "…")
+	}
+	return text
+}
 
 // clip cuts text at n bytes, between characters.
 func clip(text string, n int) string {

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 
 	"github.com/toolmend/toolmend/internal/proxy"
-	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -51,7 +50,7 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	}
 	base := &proxied{t, &upstreamTransport{t.options.Base}}
 	return proxy.New(upstream, base, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-		c := noted(r)
+		c := clientCodec(r)
 		if c != nil && code == proxy.Refused {
 			status = c.UnavailableStatus(status)
 		}
@@ -73,35 +72,35 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 		case v == http.ErrAbortHandler:
 			panic(v)
 		case v != nil:
-			s := &step{t: p.t, req: req, codec: noted(req)}
-			resp, err = s.raised(&Panic{Value: v, Stack: debug.Stack()}), nil
+			s := &exchange{t: p.t, req: req, codec: clientCodec(req)}
+			resp, err = s.errorResponse(&Panic{Value: v, Stack: debug.Stack()}), nil
 		}
 	}()
 	client := proxy.ClientOf(req.Context())
 	if c := p.t.codecOf(req); c != nil {
-		note(client, c)
+		setClientCodec(client, c)
 		if req.Header.Get("Upgrade") != "" { // behind it the calls could not be validated; a server may ignore it
 			req = req.Clone(req.Context())
 			req.Header.Del("Upgrade")
 			req.Header.Del("Connection")
 		}
 	}
-	return p.t.do(req, p.base.RoundTrip, client)
+	return p.t.roundTrip(req, p.base.RoundTrip, client)
 }
 
 // isProxied reports whether req came in through a Handler, though perhaps that of
 // another Transport.
 func isProxied(req *http.Request) bool { return proxy.ClientOf(req.Context()) != nil }
 
-// note tells the Handler, if there is one, which format its client uses.
-func note(client *proxy.Client, c wire.Codec) {
+// setClientCodec tells the Handler, if there is one, which format its client uses.
+func setClientCodec(client *proxy.Client, c wire.Codec) {
 	if client != nil {
 		client.Note = c
 	}
 }
 
-// noted returns the format that a Handler's client uses, or nil.
-func noted(req *http.Request) wire.Codec {
+// clientCodec returns the format that a Handler's client uses, or nil.
+func clientCodec(req *http.Request) wire.Codec {
 	client := proxy.ClientOf(req.Context())
 	if client == nil {
 		return nil
@@ -115,13 +114,6 @@ func refuse(w http.ResponseWriter, c wire.Codec, status int, code, message strin
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(encodeError(c, status, code, message))
-}
-
-func encodeError(c wire.Codec, status int, code, message string) []byte {
-	if c == nil {
-		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
-	}
-	return c.EncodeError(status, code, message)
 }
 
 var errSwitched = errors.New("transport: the upstream switched protocols without being asked")
@@ -141,8 +133,8 @@ func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		_ = resp.Body.Close()
 		return nil, errSwitched
 	}
-	withoutOurs(resp.Header)
-	withoutOurs(resp.Trailer)
+	withoutOwnHeaders(resp.Header)
+	withoutOwnHeaders(resp.Trailer)
 	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody { // after 101 the body is a connection
 		resp.Body = &upstreamBody{resp.Body, resp}
 	}
@@ -159,7 +151,7 @@ type upstreamBody struct {
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		withoutOurs(b.resp.Trailer)
+		withoutOwnHeaders(b.resp.Trailer)
 	}
 	return n, err
 }

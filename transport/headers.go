@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -44,8 +43,8 @@ func statusOf(resp *middleware.Response) string {
 	return ""
 }
 
-// withoutOurs removes the headers of this package from h, and returns h.
-func withoutOurs(h http.Header) http.Header {
+// withoutOwnHeaders removes the headers of this package from h, and returns h.
+func withoutOwnHeaders(h http.Header) http.Header {
 	for k := range h {
 		if len(k) >= len(headerPrefix) && strings.EqualFold(k[:len(headerPrefix)], headerPrefix) {
 			delete(h, k)
@@ -58,10 +57,10 @@ func withoutOurs(h http.Header) http.Header {
 // comments.
 const comment = "toolmend status=" + invalid
 
-// ended holds the values for the trailers of a stream.
-type ended struct{ status, code string }
+// trailerValues holds the values for the trailers of a stream.
+type trailerValues struct{ status, code string }
 
-func (e ended) trailer(into http.Header) {
+func (e trailerValues) writeTo(into http.Header) {
 	for k, v := range map[string]string{statusHeader: e.status, errorHeader: e.code} {
 		if v != "" {
 			into[k] = []string{v}
@@ -69,40 +68,56 @@ func (e ended) trailer(into http.Header) {
 	}
 }
 
-// announced returns the trailers with empty values, as http announces them.
-func announced() http.Header { return http.Header{statusHeader: nil, errorHeader: nil} }
+// writeTrailers stores the values for the trailers of a stream.
+func (x *exchange) writeTrailers(e trailerValues) {
+	x.mu.Lock()
+	x.trailer = e
+	x.mu.Unlock()
+	x.call.setStatus(e.status)
+}
 
-// announced returns the trailers of a live response.
-func (s *step) announced() http.Header {
-	h := announced()
-	if s.t.options.Figures {
+// trailerNames returns the trailers with empty values, as http announces them.
+func trailerNames() http.Header { return http.Header{statusHeader: nil, errorHeader: nil} }
+
+// trailerNames returns the trailers of a live response.
+func (x *exchange) trailerNames() http.Header {
+	h := trailerNames()
+	if x.t.options.Figures {
 		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[healedHeader], h[overheadHeader] = nil, nil, nil, nil, nil
 	}
 	return h
 }
 
-// describe adds the headers of Options.Figures to a response, which may be nil.
-func (s *step) describe(r *http.Response) {
+// fillTrailers sets the values for the trailers of a stream.
+func (x *exchange) fillTrailers(into http.Header) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.trailer.writeTo(into)
+	x.fillFigures(into)
+}
+
+// addFigures adds the headers of Options.Figures to a response, which may be nil.
+func (x *exchange) addFigures(r *http.Response) {
 	if r != nil {
-		s.mu.Lock()
-		s.figures(r.Header)
-		s.mu.Unlock()
+		x.mu.Lock()
+		x.fillFigures(r.Header)
+		x.mu.Unlock()
 	}
 }
 
-// figures sets the values of Options.Figures. The caller holds s.mu.
-func (s *step) figures(into http.Header) {
-	if !s.t.options.Figures {
+// fillFigures sets the values of Options.Figures. The caller holds x.mu.
+func (x *exchange) fillFigures(into http.Header) {
+	if !x.t.options.Figures {
 		return
 	}
-	overhead := max(time.Since(s.began)-s.upstream, 0)
-	into[attemptsHeader] = []string{strconv.Itoa(len(s.attempts))}
-	into[repairedHeader] = []string{strconv.Itoa(s.repaired)}
-	if s.rescued > 0 {
-		into[rescuedHeader] = []string{strconv.Itoa(s.rescued)}
+	overhead := max(time.Since(x.began)-x.upstream, 0)
+	into[attemptsHeader] = []string{strconv.Itoa(len(x.attempts))}
+	into[repairedHeader] = []string{strconv.Itoa(x.repaired)}
+	if x.rescued > 0 {
+		into[rescuedHeader] = []string{strconv.Itoa(x.rescued)}
 	}
-	for _, r := range s.healed {
-		into.Add(healedHeader, r.String())
+	for _, r := range x.healed {
+		into.Add(healedHeader, r)
 	}
 	into[overheadHeader] = []string{strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
 }
@@ -119,38 +134,4 @@ func repairedCalls(resp *middleware.Response) int {
 		}
 	}
 	return n
-}
-
-// shownBody is the body of a stream that is passed on as it arrives. It sets
-// the trailers in Read, at the end of the body: net/http does so too, and a
-// proxy reads the trailer map only after that.
-type shownBody struct {
-	*pipe
-	step    *step
-	trailer http.Header
-}
-
-// Read is part of io.Reader.
-func (b *shownBody) Read(p []byte) (int, error) {
-	n, err := b.pipe.Read(p)
-	if err == io.EOF {
-		b.step.trailers(b.trailer)
-	}
-	return n, err
-}
-
-// trailers sets the values for the trailers of a stream.
-func (s *step) trailers(into http.Header) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended.trailer(into)
-	s.figures(into)
-}
-
-// says stores the values for the trailers of a stream.
-func (s *step) says(e ended) {
-	s.mu.Lock()
-	s.ended = e
-	s.mu.Unlock()
-	s.call.mark(e.status)
 }

@@ -18,36 +18,36 @@ const longestIDs = 2048
 // earlier attempt. The oldest entry is removed first. The zero IDs is empty and
 // ready to use. It is safe for concurrent use.
 type IDs struct {
-	mu    sync.Mutex
-	kept  map[string]string // by the id that the client was given
-	order []string          // the keys of kept, the oldest first
+	mu     sync.Mutex
+	stored map[string]string // by the id that the client was given
+	order  []string          // the keys of kept, the oldest first
 }
 
-func (m *IDs) keep(given, kept string) {
-	if given == "" || len(given)+len(kept) > longestIDs {
+func (m *IDs) keep(sent, stored string) {
+	if sent == "" || len(sent)+len(stored) > longestIDs {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	given, kept = strings.Clone(given), strings.Clone(kept) // copies, because both are substrings of whole responses
-	if m.kept == nil {
-		m.kept = map[string]string{}
+	sent, stored = strings.Clone(sent), strings.Clone(stored) // copies, because both are substrings of whole responses
+	if m.stored == nil {
+		m.stored = map[string]string{}
 	}
-	if _, known := m.kept[given]; !known {
-		if m.order = append(m.order, given); len(m.order) > mostIDs {
-			delete(m.kept, m.order[0])
+	if _, known := m.stored[sent]; !known {
+		if m.order = append(m.order, sent); len(m.order) > mostIDs {
+			delete(m.stored, m.order[0])
 			m.order = m.order[1:]
 		}
 	}
-	m.kept[given] = kept
+	m.stored[sent] = stored
 }
 
-// of returns the provider's id for an id that a client sends.
-func (m *IDs) of(id string) string {
+// storedID returns the provider's id for an id that a client sends.
+func (m *IDs) storedID(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if kept, ok := m.kept[id]; ok {
-		return kept
+	if stored, ok := m.stored[id]; ok {
+		return stored
 	}
 	return id
 }
@@ -55,14 +55,14 @@ func (m *IDs) of(id string) string {
 func (m *IDs) empty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.kept) == 0
+	return len(m.stored) == 0
 }
 
-// addressed returns req with the provider's id in its path: a client may fetch
+// withStoredID returns req with the provider's id in its path: a client may fetch
 // or delete a response by its id. Only a segment behind "responses" is an id,
 // as in /v1/responses/resp_1/input_items: a provider chooses its ids, and must
 // not be able to lead requests elsewhere. A signed request stays unchanged.
-func (m *IDs) addressed(req *http.Request) *http.Request {
+func (m *IDs) withStoredID(req *http.Request) *http.Request {
 	if req.URL == nil || m.empty() || signed(req) {
 		return req
 	}
@@ -71,8 +71,8 @@ func (m *IDs) addressed(req *http.Request) *http.Request {
 		if parts[i-1] != "responses" {
 			continue
 		}
-		if kept := m.of(parts[i]); kept != parts[i] && isSegment(kept) {
-			parts[i], changed = kept, true
+		if stored := m.storedID(parts[i]); stored != parts[i] && isSegment(stored) {
+			parts[i], changed = stored, true
 		}
 	}
 	if !changed {

@@ -198,6 +198,13 @@ type Options struct {
 	RejectUnknownPaths bool
 }
 
+// Off turns Options.KeepAlive off.
+const Off time.Duration = -1
+
+// keepAlive is the default of Options.KeepAlive. The shortest idle timeouts of
+// clients and proxies are ten seconds.
+const keepAlive = 8 * time.Second
+
 // Decoder returns a reader of the decompressed bytes of r.
 type Decoder func(r io.Reader) (io.Reader, error)
 
@@ -276,7 +283,7 @@ func New(o Options, mws ...middleware.Middleware) *Transport {
 // body. Pass the method value to option.WithMiddleware of the SDKs of OpenAI
 // and Anthropic.
 func (t *Transport) Hook(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	return t.do(req, next, nil)
+	return t.roundTrip(req, next, nil)
 }
 
 // RoundTripper returns an http.RoundTripper that sends model calls through the
@@ -298,7 +305,7 @@ type roundTripper struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	return r.t.do(req, r.base.RoundTrip, nil)
+	return r.t.roundTrip(req, r.base.RoundTrip, nil)
 }
 
 // CloseIdleConnections calls the method of the base, for http.Client.

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/toolmend/toolmend/wire"
 )
 
 // ErrUnreadable is the error for a response that cannot be read and may hold a
@@ -24,11 +22,11 @@ var ErrUnreadable error = &ownError{"unreadable_answer", "transport: the answer 
 var errOpaque = errors.New("its bytes cannot be searched")
 
 // strict reports whether a response must be read before the client gets it.
-func (s *step) strict() bool { return s.tools && !s.t.options.PassUnreadable }
+func (x *exchange) strict() bool { return x.tools && !x.t.options.PassUnreadable }
 
-// empty returns the reason why a response has no body, or none that a client
+// emptyReason returns the reason why a response has no body, or none that a client
 // takes for an answer; or "".
-func empty(resp *http.Response) string {
+func emptyReason(resp *http.Response) string {
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 400 || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
 		return "status " + http.StatusText(resp.StatusCode)
@@ -38,24 +36,24 @@ func empty(resp *http.Response) string {
 	return ""
 }
 
-// strange returns the reason why the codec does not get the body of a
+// unsupported returns the reason why the codec does not get the body of a
 // response, or nil. The error wraps errOpaque if the body cannot be searched
 // either.
-func (s *step) strange(resp *http.Response) error {
+func (x *exchange) unsupported(resp *http.Response) error {
 	coding := encoding(resp)
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	media, _, _ := strings.Cut(kind, "/")
 	switch {
-	case resp.ContentLength > s.t.options.MaxBody:
+	case resp.ContentLength > x.t.options.MaxBody:
 		return fmt.Errorf("a body of more than MaxBody: %w", errOpaque)
 	case coding != "" && coding != "gzip":
 		return fmt.Errorf("a Content-Encoding that is not known: %w", errOpaque)
 	case kind == "application/vnd.amazon.eventstream": // its payloads are base64
 		return fmt.Errorf("a binary stream: %w", errOpaque)
-	case s.strict() && !inUTF8(resp.Header.Values("Content-Type")):
+	case x.strict() && !inUTF8(resp.Header.Values("Content-Type")):
 		return fmt.Errorf("a charset that is not UTF-8: %w", errOpaque)
-	case s.strict(): // the body decides, whatever else Content-Type says
+	case x.strict(): // the body decides, whatever else Content-Type says
 		return nil
 	case kind == "text/html", slices.Contains([]string{"multipart", "audio", "image", "video"}, media):
 		return errors.New("a Content-Type of another kind") // this is known without reading the body to its end
@@ -95,9 +93,9 @@ func encoding(resp *http.Response) string {
 
 // unreadable returns the error for a response that the codec cannot read. The
 // client gets the response unchanged, or ErrUnreadable if it may hold a call.
-func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why error) error {
-	if s.strict() {
-		may, err := s.mayHoldCall(ctx, a, body, why)
+func (x *exchange) unreadable(ctx context.Context, a *attempt, body io.Reader, why error) error {
+	if x.strict() {
+		may, err := x.mayHoldCall(ctx, a, body, why)
 		if err != nil {
 			return err
 		}
@@ -105,14 +103,14 @@ func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why e
 			return fmt.Errorf("%w: %w", ErrUnreadable, why)
 		}
 	}
-	s.mu.Lock()
-	live := s.live == a
-	if !live && s.latest == a { // a keep-alive must not make it live from now on
-		s.latest = nil
+	x.mu.Lock()
+	live := x.live == a
+	if !live && x.latest == a { // a keep-alive must not make it live from now on
+		x.latest = nil
 	}
-	s.mu.Unlock()
+	x.mu.Unlock()
 	if live {
-		return s.passThrough(a, body, why)
+		return x.passThrough(a, body, why)
 	}
 	if a.inflate {
 		a.resp.Body = readCloser{body, a.resp.Body}
@@ -122,8 +120,8 @@ func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why e
 
 // mayHoldCall reads the rest of a response, and reports whether it may hold a
 // call.
-func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why error) (bool, error) {
-	room := s.t.options.MaxBody - int64(len(a.text()))
+func (x *exchange) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why error) (bool, error) {
+	room := x.t.options.MaxBody - int64(len(a.receivedText()))
 	if errors.Is(why, errOpaque) || room < 0 {
 		return true, nil
 	}
@@ -131,20 +129,20 @@ func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why 
 	a.raw = append(a.raw, rest...)
 	switch {
 	case err != nil:
-		return true, s.networkFailure(ctx, a, err)
+		return true, x.networkFailure(ctx, a, err)
 	case int64(len(rest)) > room:
 		return true, nil
 	}
-	text := a.text()
-	return s.codec.MayHoldCall(joined(text, false)) || s.codec.MayHoldCall(joined(text, true)), nil
+	text := a.receivedText()
+	return x.codec.MayHoldCall(joinedLines(text, false)) || x.codec.MayHoldCall(joinedLines(text, true)), nil
 }
 
-// joined returns text without the ends of lines and the space there, of bare lines only
+// joinedLines returns text without the ends of lines and the space there, of bare lines only
 // those that have no field: google-genai for Python joins these, whatever is between them,
 // so a word for calls may be divided there.
-func joined(text string, bare bool) []byte {
+func joinedLines(text string, bare bool) []byte {
 	var out []byte
-	for line := range strings.FieldsFuncSeq(text, endsLine) {
+	for line := range strings.FieldsFuncSeq(text, isLineEnd) {
 		if !bare || !strings.HasPrefix(line, "data: ") {
 			out = append(out, strings.TrimFunc(line, unicode.IsSpace)...)
 		}
@@ -152,19 +150,19 @@ func joined(text string, bare bool) []byte {
 	return out
 }
 
-// endsLine reports whether r is the end of a line for some reader.
-func endsLine(r rune) bool { return strings.ContainsRune("\r\n\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r) }
+// isLineEnd reports whether r is the end of a line for some reader.
+func isLineEnd(r rune) bool { return strings.ContainsRune("\r\n\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r) }
 
 // passThrough streams the rest of the response to the client.
-func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
-	s.mu.Lock()
-	s.mute = true
-	s.mu.Unlock()
-	s.shown.put(a.stream.Passed(a.untaken()))
+func (x *exchange) passThrough(a *attempt, body io.Reader, why error) error {
+	x.mu.Lock()
+	x.noKeepAlive = true
+	x.mu.Unlock()
+	x.out.put(a.stream.Passed(a.unsent()))
 	buf := make([]byte, 32<<10)
 	for a.bodyErr == nil {
 		n, readErr := body.Read(buf)
-		if !s.shown.put(bytes.Clone(buf[:n])) || !s.shown.wait() {
+		if !x.out.put(bytes.Clone(buf[:n])) || !x.out.wait() {
 			readErr = io.ErrClosedPipe
 		}
 		a.bodyErr = readErr
@@ -172,40 +170,6 @@ func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
 	if a.bodyErr == io.EOF {
 		a.bodyErr = nil
 	}
-	a.through = true
-	return a.fails(&passedError{why})
-}
-
-// refused responds to a request for codec c that cannot be read and may offer
-// tools, because its response could not be validated.
-func (t *Transport) refused(req *http.Request, c wire.Codec) *http.Response {
-	return t.raised(req, c, errRequest)
-}
-
-// raised returns the response for an error before the chain.
-func (t *Transport) raised(req *http.Request, c wire.Codec, err error) *http.Response {
-	return (&step{t: t, req: req, codec: c}).raised(err)
-}
-
-// errBody is the error of a Handler for a body that it cannot read.
-var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
-
-// errPath is the error for a request of an unknown format that offers tools.
-var errPath = &ownError{"unknown_path", "transport: the request offers tools, and its path is in none of the formats whose calls are validated; to pass it on unvalidated, leave out Options.RejectUnknownPaths, or unusable_schemas = \"reject\" in a gateway"}
-
-var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
-
-// unread marks a response that was not read.
-func unread(resp *http.Response, err error) (*http.Response, error) {
-	if err != nil || resp == nil {
-		return resp, err
-	}
-	withoutOurs(resp.Header)
-	if empty(resp) == "" {
-		if resp.Header == nil {
-			resp.Header = http.Header{}
-		}
-		resp.Header.Set(statusHeader, unchecked)
-	}
-	return resp, err
+	a.passedThrough = true
+	return a.fail(&passedError{why})
 }

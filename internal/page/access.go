@@ -62,7 +62,7 @@ func (g *guard) admits(r *http.Request) bool {
 // address bar. enter reports whether it has answered.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) bool {
 	query := r.URL.Query()
-	if given := query.Get(tokenParameter); given == "" || !same(given, g.token) {
+	if token := query.Get(tokenParameter); token == "" || !same(token, g.token) {
 		return false
 	}
 	query.Del(tokenParameter)
@@ -77,7 +77,7 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // same compares in a time that does not depend on either text.
-func same(given string, want [sha256.Size]byte) bool {
-	sum := sha256.Sum256([]byte(given))
+func same(token string, want [sha256.Size]byte) bool {
+	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 }

@@ -19,32 +19,32 @@ const (
 	invalid   outcome = "invalid"
 	unchecked outcome = "unchecked"
 	failed    outcome = "failed"
-	none      outcome = "no calls"
+	noCalls   outcome = "no calls"
 )
 
 // outcomes are all outcomes, in the order in which they are listed.
-var outcomes = []outcome{valid, repaired, reasked, invalid, unchecked, failed, none}
+var outcomes = []outcome{valid, repaired, reasked, invalid, unchecked, failed, noCalls}
 
-// shown is how outcomes are shown: a sign, so that no one needs to tell colours apart, the
+// outcomeMarks is how outcomes are shown: a sign, so that no one needs to tell colours apart, the
 // class in the style sheet, and what the outcome means, as a sentence without its end.
-var shown = map[outcome]struct{ sign, class, says string }{
+var outcomeMarks = map[outcome]struct{ sign, class, meaning string }{
 	valid:     {"✓", "valid", "every call was valid as the model first sent it"},
 	repaired:  {"✎", "repaired", "a call was repaired"},
 	reasked:   {"↻", "reasked", "the model was asked again, and its last answer is valid"},
 	invalid:   {"✕", "invalid", "the client got an invalid call"},
 	unchecked: {"?", "unchecked", "a call could not be validated, and none is invalid"},
 	failed:    {"!", "failed", "the client got an error"},
-	none:      {"–", "none", "the answer has no call"},
+	noCalls:   {"–", "none", "the answer has no call"},
 }
 
 // Sign returns the sign of o.
-func (o outcome) Sign() string { return shown[o].sign }
+func (o outcome) Sign() string { return outcomeMarks[o].sign }
 
-// Says returns what o means.
-func (o outcome) Says() string { return shown[o].says }
+// Meaning returns what o means.
+func (o outcome) Meaning() string { return outcomeMarks[o].meaning }
 
 // Class returns the class of o in the style sheet.
-func (o outcome) Class() string { return shown[o].class }
+func (o outcome) Class() string { return outcomeMarks[o].class }
 
 // wasUnchecked reports whether a call was not validated. A call of a tool without a
 // schema was: any object is valid.
@@ -69,7 +69,7 @@ func outcomeOf(s *report.Step) outcome {
 	case again:
 		return reasked
 	case len(calls) == 0:
-		return none
+		return noCalls
 	case slices.ContainsFunc(calls, func(c report.Call) bool { return c.Sent.Name != c.Ran.Name || c.Sent.Arguments != c.Ran.Arguments }):
 		return repaired
 	}

@@ -268,11 +268,11 @@ func TestOutcomes(t *testing.T) {
 		invalid:   {Attempts: []report.Attempt{attempt(report.Invalid, report.Invalid)}},
 		unchecked: {Attempts: []report.Attempt{attempt(report.BadSchema, report.BadSchema)}},
 		failed:    {Error: "timeout", Final: -1},
-		none:      {Attempts: []report.Attempt{{Text: "done"}}},
+		noCalls:   {Attempts: []report.Attempt{{Text: "done"}}},
 	} {
 		require.Equal(t, want, outcomeOf(&s))
 		require.NotEmpty(t, want.Sign())
-		require.Contains(t, guide, "| "+want.Sign()+" "+string(want)+" | "+want.Says()+" |")
+		require.Contains(t, guide, "| "+want.Sign()+" "+string(want)+" | "+want.Meaning()+" |")
 	}
 	require.Equal(t, failed, outcomeOf(&report.Step{Code: 400, Attempts: []report.Attempt{attempt(report.OK, report.OK)}}))
 	require.Equal(t, valid, outcomeOf(&report.Step{Status: middleware.Valid, Attempts: []report.Attempt{attempt(report.NoSchema, report.NoSchema)}}), "as the step says")

@@ -142,17 +142,17 @@ func attempts(s *report.Step) []attempt {
 }
 
 // callTo returns the only call of a to the tool that c calls, or nil.
-func callTo(a *report.Attempt, c *report.Call) (found *report.Call) {
+func callTo(a *report.Attempt, c *report.Call) (match *report.Call) {
 	for i := range a.Calls {
 		if a.Calls[i].Ran.Name != c.Ran.Name {
 			continue
 		}
-		if found != nil {
+		if match != nil {
 			return nil
 		}
-		found = &a.Calls[i]
+		match = &a.Calls[i]
 	}
-	return found
+	return match
 }
 
 // maxSchemaText is how many bytes of a schema a page shows.

@@ -81,7 +81,7 @@ func (s *Steps) Add(step report.Step) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in := &room{}
-	if of == valid || of == none {
+	if of == valid || of == noCalls {
 		in = &s.room
 	}
 	e := in.entry(step, of, maxText)
@@ -130,15 +130,15 @@ const (
 
 // entry returns an entry for a copy of step with texts of at most limit bytes.
 func (r *room) entry(step report.Step, of outcome, limit int) *entry {
-	e := &taken(r, &r.entries, 1)[0]
+	e := &allocate(r, &r.entries, 1)[0]
 	e.step, e.bytes = r.compact(step, limit)
 	e.outcome = of
 	e.bytes += entryOverhead + listsOf(&e.step)
 	return e
 }
 
-// taken returns n elements of free, a piece of r.
-func taken[T any](r *room, free *[]T, n int) []T {
+// allocate returns n elements of free, a piece of r.
+func allocate[T any](r *room, free *[]T, n int) []T {
 	if n == 0 {
 		return nil
 	}
@@ -245,12 +245,12 @@ func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 	clone(&s.ID, &s.Error, &s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model)
 	s.Tools = nil
 	s.Notes = cloned(s.Notes, func(n *string) { clone(n) })
-	s.Attempts = append(taken(r, &r.attempts, len(s.Attempts))[:0], s.Attempts...)
+	s.Attempts = append(allocate(r, &r.attempts, len(s.Attempts))[:0], s.Attempts...)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		clone(&a.Text, &a.Error, &a.Model, (*string)(&a.FinishReason))
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
-		a.Calls = append(taken(r, &r.calls, len(a.Calls))[:0], a.Calls...)
+		a.Calls = append(allocate(r, &r.calls, len(a.Calls))[:0], a.Calls...)
 		for i := range a.Calls {
 			c := &a.Calls[i]
 			c.Sent.Native, c.Ran.Native = nil, nil

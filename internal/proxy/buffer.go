@@ -25,7 +25,7 @@ func buffersOf(size int) *sync.Pool {
 // unknown one.
 func NewBuffer(size int64) *Buffer {
 	b := &Buffer{}
-	b.take(size > smallBuffer)
+	b.use(size > smallBuffer)
 	return b
 }
 
@@ -35,9 +35,9 @@ func (b *Buffer) Bytes() []byte { return *b.b }
 // Next prepares b for the next read, where the last one brought n bytes. More is there to
 // be read if they nearly filled b: a read through net/http brings somewhat less than the
 // 4 KB that it buffers itself.
-func (b *Buffer) Next(n int) { b.take(n > len(*b.b)*3/4) }
+func (b *Buffer) Next(n int) { b.use(n > len(*b.b)*3/4) }
 
-func (b *Buffer) take(large bool) {
+func (b *Buffer) use(large bool) {
 	pool := smallBuffers
 	if large {
 		pool = largeBuffers

@@ -190,9 +190,9 @@ func (c *Client) informed(status int, header textproto.MIMEHeader) error {
 	return nil
 }
 
-// own returns the ResponseWriter for a response of the proxy itself, which gets the
+// plainWriter returns the ResponseWriter for a response of the proxy itself, which gets the
 // headers that net/http adds.
-func (c *Client) own() http.ResponseWriter {
+func (c *Client) plainWriter() http.ResponseWriter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.begun = true; c.request != nil && c.request.broken.Load() {

@@ -115,7 +115,7 @@ var errStatus = errors.New("proxy: the upstream switched protocols without being
 
 // failed responds to a request that got no response.
 func (p *proxy) failed(c *Client, r *http.Request, err error) {
-	w := c.own()
+	w := c.plainWriter()
 	if c.request != nil && c.request.broken.Load() {
 		p.refuse(w, r, http.StatusBadRequest, "invalid_body", "the request body broke off, came too slowly, or its framing is not valid")
 		return

@@ -23,44 +23,44 @@ var uncalled = []string{"/count_tokens", ":counttokens", "/input_tokens", "/toke
 // what reports whether some were found. The body is neither kept nor parsed. A body that
 // is not text or is compressed, and one on a path whose answers hold no call, are not
 // searched: then found is nil. If end is set, the body fails where tools are found.
-func WatchTools(req *http.Request, end error) (out *http.Request, found *atomic.Bool) {
+func WatchTools(req *http.Request, end error) (out *http.Request, offers *atomic.Bool) {
 	kind, _, _ := strings.Cut(strings.ToLower(req.Header.Get("Content-Type")), "/")
 	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || req.Header.Get("Content-Encoding") != "" ||
 		slices.Contains([]string{"multipart", "audio", "image", "video"}, kind) ||
 		slices.ContainsFunc(uncalled, func(p string) bool { return strings.HasSuffix(strings.ToLower(req.URL.Path), p) }) {
 		return req, nil
 	}
-	found = new(atomic.Bool)
+	offers = new(atomic.Bool)
 	out = req.WithContext(req.Context())
-	out.Body = &searchedBody{ReadCloser: req.Body, found: found, end: end}
+	out.Body = &searchedBody{ReadCloser: req.Body, offers: offers, end: end}
 	if get := req.GetBody; get != nil {
 		out.GetBody = func() (io.ReadCloser, error) {
 			body, err := get()
-			return &searchedBody{ReadCloser: body, found: found, end: end}, err
+			return &searchedBody{ReadCloser: body, offers: offers, end: end}, err
 		}
 	}
-	return out, found
+	return out, offers
 }
 
 // searchedBody is the body of such a request.
 type searchedBody struct {
 	io.ReadCloser
-	found *atomic.Bool
-	end   error
-	text  []byte // the last bytes that were read
+	offers *atomic.Bool
+	end    error
+	text   []byte // the last bytes that were read
 }
 
 // Read searches what it reads.
 func (b *searchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 && !b.found.Load() {
+	if n > 0 && !b.offers.Load() {
 		b.text = append(b.text, p[:n]...)
 		if offersTools.Match(b.text) {
-			b.found.Store(true)
+			b.offers.Store(true)
 		}
 		b.text = append(b.text[:0], b.text[max(0, len(b.text)-overlap):]...)
 	}
-	if b.end != nil && b.found.Load() {
+	if b.end != nil && b.offers.Load() {
 		return 0, b.end
 	}
 	return n, err

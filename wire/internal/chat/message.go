@@ -520,7 +520,7 @@ func readParts(v rawjson.Value) ([]middleware.Part, error) {
 	}
 	switch content := v.Get("content"); content.Kind() {
 	case rawjson.String:
-		if saysText(content) {
+		if hasText(content) {
 			parts = append(parts, readPart(content))
 		}
 	case rawjson.Array:
@@ -650,8 +650,8 @@ func textOf(v rawjson.Value) string {
 	return v.Raw()
 }
 
-// saysText reports whether textOf is not empty.
-func saysText(v rawjson.Value) bool {
+// hasText reports whether textOf is not empty.
+func hasText(v rawjson.Value) bool {
 	return v.Kind() != rawjson.Null && v.Exists() && v.Raw() != `""`
 }
 
@@ -665,7 +665,7 @@ func checkCall(v rawjson.Value) error {
 	in.Text(v, "name")
 	for _, key := range []string{"function", "custom"} {
 		holder := in.Kind(v, key, rawjson.Object)
-		if in.Text(holder, "name") != "" || saysText(holder.Get("arguments")) || saysText(holder.Get("input")) {
+		if in.Text(holder, "name") != "" || hasText(holder.Get("arguments")) || hasText(holder.Get("input")) {
 			filled++
 		}
 	}

@@ -36,7 +36,7 @@ const (
 // Repeats says that u, which is free and is shown, brings the string text and nothing
 // else, and that the values in differ say nothing. deliver is called with the text of each
 // unit that follows and is the same but for those.
-func (r *Units) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
+func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
 	if u.Free && !r.Buf.holding {
 		r.learn(u, deliver, textHole, text, differ)
@@ -45,14 +45,14 @@ func (r *Units) Repeats(u *Unit, deliver func(text string) error, text rawjson.V
 
 // RepeatsPiece is Repeats for a held unit that brings the string piece of a call. deliver is
 // called with the JSON string without its quotes.
-func (r *Units) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
+func (r *Splitter) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
-	if r.Buf.holding && !r.plain {
+	if r.Buf.holding && !r.unchanged {
 		r.learn(u, deliver, pieceHole, piece, differ)
 	}
 }
 
-func (r *Units) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
+func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
 	if u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
 		return
 	}
@@ -112,7 +112,7 @@ func (r *repeat) read(unit string) (known bool, err error) {
 			continue
 		}
 		end, simple, ok := rawjson.StringEnd(unit, at-1, false)
-		if piece := r.holes[i] == pieceHole; !ok || !piece && (!simple || cut(unit[at:end]) || !Free(unit[at-1:end])) {
+		if piece := r.holes[i] == pieceHole; !ok || !piece && (!simple || cut(unit[at:end]) || !HasNoCallWord(unit[at-1:end])) {
 			return false, nil
 		}
 		if r.holes[i] != padHole {

@@ -75,7 +75,7 @@ func (t Tree) Value(m rawjson.Value) string {
 	if sub := t[m.Key()]; sub != nil {
 		return sub.Write(m)
 	}
-	return Plain(m)
+	return Canonical(m)
 }
 
 // FreeMember reports whether the member m, which a format does not know, may be written:
@@ -83,11 +83,11 @@ func (t Tree) Value(m rawjson.Value) string {
 func FreeMember(m rawjson.Value) bool {
 	from, _ := m.KeySpan()
 	_, to := m.Span()
-	return m.Key() != "__proto__" && Free(m.Document()[from:to])
+	return m.Key() != "__proto__" && HasNoCallWord(m.Document()[from:to])
 }
 
-// Plain writes all of v in one spelling.
-func Plain(v rawjson.Value) string {
+// Canonical writes all of v in one spelling.
+func Canonical(v rawjson.Value) string {
 	if k := v.Kind(); k != rawjson.Object && k != rawjson.Array && utf8.ValidString(v.Raw()) {
 		return v.Raw()
 	}
@@ -100,7 +100,7 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	case t != nil && len(t) == 0:
 		b.WriteString(OneLine(v.Raw()))
 		return
-	case depth > deepest, scalar && (v.Kind() == rawjson.Object || v.Kind() == rawjson.Array) && !Free(v.Raw()):
+	case depth > deepest, scalar && (v.Kind() == rawjson.Object || v.Kind() == rawjson.Array) && !HasNoCallWord(v.Raw()):
 		b.WriteString("null")
 		return
 	case v.Kind() == rawjson.String && !utf8.ValidString(v.Raw()):
@@ -143,7 +143,7 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 		b.WriteByte(before)
 		rawjson.WriteQuoted(b, key)
 		b.WriteByte(':')
-		if sub := t[key]; t == nil || sub != nil || !writePlain(b, m, depth+1) {
+		if sub := t[key]; t == nil || sub != nil || !writeUnchanged(b, m, depth+1) {
 			sub.write(b, m, depth+1)
 		}
 		before = ','
@@ -154,16 +154,16 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	b.WriteByte('}')
 }
 
-// writePlain writes v as it came, such as the arguments of a call, if all readers find the
+// writeUnchanged writes v as it came, such as the arguments of a call, if all readers find the
 // same members in it; false if not.
-func writePlain(b *strings.Builder, v rawjson.Value, depth int) bool {
+func writeUnchanged(b *strings.Builder, v rawjson.Value, depth int) bool {
 	if k := v.Kind(); k != rawjson.Object && k != rawjson.Array || !utf8.ValidString(v.Raw()) {
 		return false
 	}
 	within := limits
 	within.Depth = deepest - depth
 	doc, err := rawjson.Parse(v.Raw(), within)
-	if err != nil || !doc.PlainKeys() {
+	if err != nil || !doc.HasPlainKeys() {
 		return false
 	}
 	b.WriteString(OneLine(v.Raw()))

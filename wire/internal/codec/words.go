@@ -22,10 +22,10 @@ var keys = append([]string{`"tool_calls`}, words[1:len(words)-3]...)
 // in a spelling that some JSON reader takes for it. text need not be JSON.
 func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
 
-// Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
+// HasNoCallWord reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
 // Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where
 // one of these is, MayHold reads what is around it.
-func Free(text string) bool {
+func HasNoCallWord(text string) bool {
 	for i := 0; i < len(text); i++ {
 		rest := text[i:]
 		switch text[i] {
@@ -46,7 +46,7 @@ func Free(text string) bool {
 		default:
 			continue
 		}
-		if free, known := freeAt(text, i); known {
+		if free, known := noCallWordAt(text, i); known {
 			if !free {
 				return false
 			}
@@ -63,9 +63,9 @@ func Free(text string) bool {
 // longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.
 const longestWord = 128
 
-// freeAt is Free for the words around text[i] that are spelled in ASCII, without escapes.
+// noCallWordAt is HasNoCallWord for the words around text[i] that are spelled in ASCII, without escapes.
 // It is not known if the text there may have another spelling.
-func freeAt(text string, i int) (free, known bool) {
+func noCallWordAt(text string, i int) (free, known bool) {
 	var folded [2 * longestWord / 6]byte
 	near := text[max(0, i-len(folded)/2):min(len(text), i+len(folded)/2)]
 	for j := range len(near) {

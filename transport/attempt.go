@@ -1,0 +1,476 @@
+package transport
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolmend/toolmend/internal/proxy"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// attempt is one model call of a step.
+type attempt struct {
+	exchange *exchange
+	n        int
+	req      *middleware.Request
+
+	resp          *http.Response     // the provider's response; the step reads its body
+	inflate       bool               // the body was compressed, so its headers no longer apply
+	raw           []byte             // the bytes of the body that were read, and that stream did not get
+	passedBody    io.ReadCloser      // the whole body of a response that is passed on; guarded by exchange.mu
+	failure       error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by exchange.mu
+	native        *middleware.Native // of the response; guarded by exchange.mu
+	stream        wire.Stream
+	streaming     sync.Mutex    // held while stream reads, and not while the body is awaited
+	awaitsBody    bool          // the body is awaited; guarded by reading
+	eventPassed   atomic.Bool   // the chain has passed an event on since show was called last
+	begun         bool          // a byte of the body other than white space has arrived; guarded by exchange.mu
+	passedThrough bool          // the body was passed on unread, to its end
+	bodyErr       error         // at the end of that body, or nil
+	err           error         // of the model call; read it after done is closed
+	done          chan struct{} // closed when the model call has returned
+	cancel        context.CancelCauseFunc
+	untie         func() bool // stops the cancellation of the attempt by the chain's context
+}
+
+// model is the ModelCall inside the chain.
+func model(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	s, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return nil, errOutside
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.liveBroke() {
+		return nil, errShown
+	}
+	return s.attempt(ctx, req)
+}
+
+// attempt makes one model call.
+func (x *exchange) attempt(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	body, err := x.encode(req)
+	if err != nil {
+		return nil, err
+	}
+	a := x.newAttempt(req)
+	if a == nil {
+		return nil, ErrModelCalls
+	}
+	defer close(a.done)
+	// The client reads a passed-on response after the chain has canceled its
+	// contexts, so the request has a context of its own.
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	a.cancel = cancel
+	a.untie = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	start := time.Now()
+	resp, err := x.send(ctx, a, own, body)
+	a.err = err
+	x.mu.Lock()
+	x.upstream += time.Since(start)
+	x.mu.Unlock()
+	if a.passedBody == nil {
+		a.untie()
+		cancel(nil)
+	}
+	return resp, err
+}
+
+// encode writes req with the provider's ids. A request that a middleware built
+// itself asks for a stream exactly if the client does.
+func (x *exchange) encode(req *middleware.Request) ([]byte, error) {
+	if req.Native == nil || req.Native.Dialect != x.codec.Dialect() {
+		fresh := *req
+		if fresh.Sink = nil; x.streams {
+			fresh.Sink = func(middleware.Event) error { return nil }
+		}
+		req = &fresh
+	}
+	body, err := x.codec.EncodeRequest(req)
+	if err != nil || x.t.ids.empty() {
+		return body, err
+	}
+	return x.codec.RenamePrevious(body, x.t.ids.storedID), nil
+}
+
+// newAttempt returns nil if MaxModelCalls allows no more of them.
+func (x *exchange) newAttempt(req *middleware.Request) *attempt {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.callsUsedUp() {
+		return nil
+	}
+	a := &attempt{exchange: x, n: len(x.attempts), req: req, done: make(chan struct{})}
+	x.attempts = append(x.attempts, a)
+	return a
+}
+
+// callsUsedUp reports whether MaxModelCalls allows no more attempts. x.mu is held.
+func (x *exchange) callsUsedUp() bool {
+	most := x.t.options.MaxModelCalls
+	return most != middleware.Unlimited && len(x.attempts) >= most
+}
+
+// liveBroke reports whether a response broke off of which the client got a
+// part. No other response can replace it, so no further attempt is made.
+func (x *exchange) liveBroke() bool {
+	x.mu.Lock()
+	live, spoken := x.live, x.textSent
+	x.mu.Unlock()
+	if !spoken {
+		return false
+	}
+	select {
+	case <-live.done:
+		return live.cutShort() != nil
+	default:
+		return false
+	}
+}
+
+// cutShort returns the error with which the streamed response ended. The text
+// of another response cannot follow a response that broke off. If the provider
+// refused the model's call, the text before the call was complete, so this
+// does not apply.
+func (a *attempt) cutShort() error {
+	if errors.Is(a.err, middleware.ErrInvalidToolCall) {
+		return nil
+	}
+	return a.err
+}
+
+// send sends the request and reads the response.
+func (x *exchange) send(ctx context.Context, a *attempt, own context.Context, body []byte) (*middleware.Response, error) {
+	resp, err := x.next(x.httpRequest(own, a.req, body))
+	if err == nil && resp == nil {
+		err = errors.New("transport: neither a response nor an error")
+	}
+	if err != nil {
+		return nil, x.networkFailure(ctx, a, err)
+	}
+	a.resp = resp
+	answer, err := x.read(ctx, a)
+	if a.passedBody == nil && resp.Body != nil {
+		_ = resp.Body.Close()
+	}
+	return answer, err
+}
+
+// httpRequest returns a clone of the client's request with another body.
+func (x *exchange) httpRequest(ctx context.Context, req *middleware.Request, body []byte) *http.Request {
+	changed := !bytes.Equal(body, x.body)
+	if !changed {
+		body = x.body // an open stream keeps one of them
+	}
+	out := x.req.Clone(ctx)
+	for k, values := range req.Header {
+		out.Header[http.CanonicalHeaderKey(k)] = slices.Clone(values)
+	}
+	x.mu.Lock()
+	if x.first == nil {
+		x.first = body
+	}
+	other := !bytes.Equal(x.first, body)
+	x.mu.Unlock()
+	if other { // an idempotency key belongs to one body
+		out.Header.Del("Idempotency-Key")
+	}
+	if accept := decodableEncodings(out.Header.Values("Accept-Encoding")); accept == "" {
+		out.Header.Del("Accept-Encoding")
+	} else {
+		out.Header.Set("Accept-Encoding", accept)
+	}
+	if changed {
+		for _, k := range digests { // they belong to the client's body
+			out.Header.Del(k)
+		}
+	}
+	out.Trailer = nil
+	out.Header.Del("Content-Length")
+	out.Header.Del("Transfer-Encoding")
+	out.TransferEncoding = nil
+	out.ContentLength = int64(len(body))
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	out.Body, _ = out.GetBody()
+	return out
+}
+
+// decodableEncodings returns the encodings of an Accept-Encoding that this package can
+// decode, or "" if there are none.
+func decodableEncodings(accept []string) string {
+	var kept []string
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+		name, _, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "gzip", "x-gzip", "identity":
+			kept = append(kept, strings.TrimSpace(part))
+		}
+	}
+	return strings.Join(kept, ", ")
+}
+
+// networkFailure returns err as a network error. If the context has ended, it
+// also wraps the context's error.
+func (x *exchange) networkFailure(ctx context.Context, a *attempt, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return a.fail(&networkError{err, withoutQuery(err.Error(), x.req)})
+}
+
+// read reads the response of an attempt.
+func (x *exchange) read(ctx context.Context, a *attempt) (*middleware.Response, error) {
+	if a.resp.StatusCode >= 400 {
+		return nil, x.readRefusal(ctx, a)
+	}
+	if err := x.redirectError(a.resp); err != nil {
+		return nil, err
+	}
+	if why := emptyReason(a.resp); why != "" {
+		return nil, a.passOn(errors.New(why))
+	}
+	body := io.Reader(a.resp.Body)
+	if why := x.unsupported(a.resp); why != nil {
+		return nil, x.unreadable(ctx, a, body, why)
+	}
+	if encoding(a.resp) == "gzip" {
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, x.networkFailure(ctx, a, err)
+		}
+		body, a.inflate = z, true
+	}
+	if a.resp.StatusCode >= 300 { // the Go SDKs of OpenAI and Anthropic take every status below 400 for an answer
+		return nil, x.unreadable(ctx, a, body, errors.New("status "+http.StatusText(a.resp.StatusCode)))
+	}
+	return x.readAnswer(ctx, a, body)
+}
+
+// redirectError returns the error for a response that would lead the client of a Handler past
+// it, or a model call without its body to another address; nil for any other response. What
+// net/http's client sends again behind a 307 or 308 is validated, so there it passes.
+func (x *exchange) redirectError(resp *http.Response) error {
+	location := resp.Header.Get("Location")
+	switch code := resp.StatusCode; {
+	case location == "":
+		return nil
+	case code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect:
+		if !isProxied(x.req) {
+			return nil
+		}
+	case code < http.StatusMovedPermanently || code > http.StatusSeeOther:
+		return nil
+	}
+	host := "an address that cannot be read"
+	if to, err := x.req.URL.Parse(location); err == nil {
+		host = fmt.Sprintf("%q", clip(to.Host, 255))
+	}
+	return &ownError{"redirect", fmt.Sprintf("transport: the provider redirects model calls to %s (status %d), where their answers would not be validated; set the upstream, or the base URL of the client, to the address that answers", host, resp.StatusCode)}
+}
+
+// readRefusal reads a response with an error status.
+func (x *exchange) readRefusal(ctx context.Context, a *attempt) error {
+	if a.resp.Body != nil {
+		raw, err := io.ReadAll(io.LimitReader(a.resp.Body, x.t.options.MaxBody+1))
+		if err != nil {
+			return x.networkFailure(ctx, a, err)
+		}
+		a.raw = raw
+		if int64(len(raw)) > x.t.options.MaxBody {
+			return a.passOn(errors.New("an error of more than MaxBody"))
+		}
+	}
+	return a.fail(x.codec.DecodeError(a.resp.StatusCode, a.resp.Header, decompressed(a.resp, a.raw)))
+}
+
+// decompressed returns the decompressed body of an error. A body of more than 1 MiB
+// is cut there.
+func decompressed(resp *http.Response, raw []byte) []byte {
+	if encoding(resp) != "gzip" {
+		return raw
+	}
+	z, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return raw
+	}
+	b, _ := io.ReadAll(io.LimitReader(z, 1<<20))
+	return b
+}
+
+// readAnswer reads a response through the codec, and streams the safe part to
+// the client.
+func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
+	sink := a.req.Sink
+	if x.ready != nil {
+		x.events.reset()
+		sink = x.events.track(sink)
+	}
+	a.stream = x.codec.NewStream(a.req, sink)
+	x.startKeepAlive(a)
+	buf := proxy.NewBuffer(a.resp.ContentLength)
+	defer buf.Free()
+	left := x.t.options.MaxBody
+	var late *time.Timer // fires some time after the end mark
+	a.streaming.Lock()
+	defer a.streaming.Unlock()
+	x.reading.Store(a)
+	for {
+		n, readErr := x.readMore(a, body, buf.Bytes())
+		p := buf.Bytes()[:n]
+		if left -= int64(n); left < 0 {
+			a.raw = bytes.Clone(p)
+			return nil, x.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
+		}
+		if n > 0 {
+			if _, err := a.stream.Write(p); err != nil {
+				if !errors.Is(err, wire.ErrShape) {
+					return nil, err // the error of the sink
+				}
+				_, _ = a.stream.Close() // a later response may continue what was taken of this one
+				return nil, x.unreadable(ctx, a, body, err)
+			}
+			x.noteBegun(a, p)
+			x.show(a)
+		}
+		if late == nil && a.stream.Ended() {
+			late = time.AfterFunc(endGrace, func() { a.cancel(nil) })
+			defer late.Stop()
+		}
+		if readErr == nil {
+			readErr = ctx.Err() // a body need not report that the context ended
+		}
+		if readErr != nil {
+			return x.closeAnswer(ctx, a, body, readErr)
+		}
+		buf.Next(n)
+	}
+}
+
+// endGrace is how long a server may keep the connection open after the end of
+// its stream. SDKs do not wait at all, but a connection can be reused only after
+// it was read to its end.
+const endGrace = time.Second
+
+// readMore reads from the body. Meanwhile events that the chain passes on are
+// shown. The caller holds a.reading.
+func (x *exchange) readMore(a *attempt, body io.Reader, buf []byte) (int, error) {
+	a.awaitsBody = true
+	a.streaming.Unlock()
+	defer func() {
+		a.streaming.Lock()
+		a.awaitsBody = false
+	}()
+	x.showPassed(a)
+	return body.Read(buf)
+}
+
+// noteBegun records that the body of a, of which p was read, has begun. White space does
+// not show yet whether a stream follows.
+func (x *exchange) noteBegun(a *attempt, p []byte) {
+	if a.begun || len(bytes.TrimLeft(p, " \t\r\n")) == 0 {
+		return
+	}
+	x.mu.Lock()
+	a.begun = true
+	x.mu.Unlock()
+}
+
+// closeAnswer takes the response from the codec. A network error after the end
+// of the response is ignored.
+func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
+	resp, err := a.stream.Close()
+	if resp == nil && err == nil {
+		err = middleware.ErrNoResponse
+	}
+	var refusal *middleware.ModelError
+	switch {
+	case err == nil:
+		x.mu.Lock()
+		a.native, x.answered = resp.Native, true
+		x.mu.Unlock()
+		return resp, nil
+	case errors.As(err, &refusal):
+		a.fail(refusal)
+		return nil, err
+	case readErr != io.EOF:
+		return nil, x.networkFailure(ctx, a, readErr)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, x.networkFailure(ctx, a, err)
+	}
+	if !errors.Is(err, wire.ErrShape) {
+		return nil, err
+	}
+	return nil, x.unreadable(ctx, a, body, err)
+}
+
+// receivedText returns the part of the body that was read.
+func (a *attempt) receivedText() string {
+	switch {
+	case a.stream == nil:
+		return string(a.raw)
+	case len(a.raw) == 0:
+		return a.stream.Text()
+	}
+	return a.stream.Text() + string(a.raw)
+}
+
+// unsent returns what was read of a stream behind the bytes that the client got.
+func (a *attempt) unsent() []byte { return []byte(a.stream.Pending() + string(a.raw)) }
+
+// passOn returns the error for a response that the client gets unchanged: the
+// bytes that were read and those that follow. The client's context then
+// governs it.
+func (a *attempt) passOn(err error) error {
+	a.exchange.mu.Lock()
+	if a.exchange.latest == a {
+		a.exchange.latest = nil
+	}
+	a.exchange.mu.Unlock()
+	a.untie()
+	stop := context.AfterFunc(a.exchange.req.Context(), func() { a.cancel(context.Cause(a.exchange.req.Context())) })
+	body := a.resp.Body
+	if body == nil {
+		body = http.NoBody
+	}
+	rest := io.Reader(body)
+	if text := a.receivedText(); text != "" {
+		rest = io.MultiReader(strings.NewReader(text), body)
+	}
+	whole := readCloser{rest, closer(func() error {
+		stop()
+		a.cancel(nil)
+		return body.Close()
+	})}
+	a.exchange.mu.Lock()
+	a.passedBody = whole
+	late := a.exchange.closed
+	a.exchange.mu.Unlock()
+	if late {
+		_ = whole.Close()
+	}
+	return a.fail(&passedError{err})
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// fail notes and returns the error in which a ended.
+func (a *attempt) fail(err error) error {
+	a.exchange.mu.Lock()
+	defer a.exchange.mu.Unlock()
+	a.failure = err
+	return err
+}
