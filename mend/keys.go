@@ -2,6 +2,7 @@ package mend
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
@@ -226,8 +227,212 @@ func rename(rule Rule, member rawjson.Value, name string) fix {
 	}
 }
 
+// cut is the fix that takes a member out of object, with a comma. The report has its text
+// before, and nothing after.
+func cut(rule Rule, object, member rawjson.Value) fix {
+	return fix{
+		rule:    rule,
+		edits:   object.Cut(func(child rawjson.Value) bool { return child == member }),
+		changes: []middleware.Change{{By: rule.by(), Pointer: member.Pointer(), Before: member.Raw()}},
+	}
+}
+
+// duplicates returns the fix that keeps the first of several members of one key
+// with the same text; none where the texts differ.
+func duplicates(doc *rawjson.Doc, p place) []fix {
+	parent, key, ok := cutLast(p.pointer)
+	if !ok {
+		return nil
+	}
+	object := doc.Root().At(parent)
+	var same []rawjson.Value
+	for member := range object.Each() {
+		if member.IsMember() && member.Key() == key {
+			same = append(same, member)
+		}
+	}
+	if len(same) < 2 || slices.ContainsFunc(same, func(v rawjson.Value) bool { return v.Raw() != same[0].Raw() }) {
+		return nil
+	}
+	f := fix{rule: Duplicates, edits: object.Cut(func(child rawjson.Value) bool { return child != same[0] && child.Key() == key })}
+	for range same[1:] {
+		f.changes = append(f.changes, middleware.Change{By: Duplicates.by(), Pointer: p.pointer, Before: same[0].Raw()})
+	}
+	return []fix{f}
+}
+
 // cutLast returns the pointer of the object around a member, and its key.
 func cutLast(pointer string) (parent, key string, ok bool) {
 	parent, seg := rawjson.CutLast(pointer)
 	return parent, rawjson.Unescape(seg), pointer != ""
+}
+
+// envelopes are the names under which models send the arguments as a whole.
+var envelopes = []string{"action_input", "args", "arguments", "input", "kwargs", "parameters", "params", "tool_input"}
+
+// envelope returns the object that the arguments hold under their only key, or
+// beside one key whose value is the tool's name: {"function": "f", "args": {…}}.
+// It may be in a string.
+func (m *mender) envelope(o *object) (string, bool) {
+	if len(o.strays) > 2 || o.value.Parent().Exists() || o.value.Len() != len(o.strays) {
+		return "", false
+	}
+	inside := slices.DeleteFunc(slices.Clone(o.strays), func(s stray) bool {
+		return s.Kind() == rawjson.String && s.Str() == m.in.Tool.Name
+	})
+	if len(inside) != 1 || !slices.Contains(envelopes, inside[0].Key()) && inside[0].Key() != m.in.Tool.Name {
+		return "", false
+	}
+	if inside[0].Kind() == rawjson.String {
+		return m.container(inside[0].Str(), view.Object)
+	}
+	return inside[0].Raw(), inside[0].Kind() == rawjson.Object
+}
+
+// echoed returns the value that v, an object of a type and a value, is a schema
+// around: {"type": "string", "value": "Oslo"}. Models write it that repeat the schema
+// that they were shown.
+func echoed(v rawjson.Value) (string, bool) {
+	inner := v.Get("value")
+	return inner.Raw(), inner.Exists() && v.Len() == 2 && namesType(v.Get("type"))
+}
+
+// echoedArguments returns the arguments that stand where a schema has its
+// properties: {"type": "object", "properties": {"city": "Oslo"}}. Properties that are
+// schemas themselves are not arguments.
+func echoedArguments(o *object) (string, bool) {
+	if len(o.strays) > 3 || o.value.Parent().Exists() {
+		return "", false
+	}
+	inner := o.value.Get("properties")
+	if inner.Kind() != rawjson.Object || o.value.Len() != len(o.strays) {
+		return "", false
+	}
+	for _, s := range o.strays {
+		if key := s.Key(); key != "properties" && key != "required" && (key != "type" || s.Str() != "object") {
+			return "", false
+		}
+	}
+	for member := range inner.Each() {
+		if member.Kind() == rawjson.Object && namesType(member.Get("type")) && !member.Get("value").Exists() {
+			return "", false
+		}
+	}
+	return inner.Raw(), true
+}
+
+// otherTypes are names of types beside those of JSON Schema.
+var otherTypes = []string{"any", "bool", "date", "dict", "double", "enum", "float", "int", "list", "long", "map", "str", "text", "tuple"}
+
+// namesType reports whether v is the name of a type, of JSON Schema or of a programming
+// language.
+func namesType(v rawjson.Value) bool {
+	name := strings.ToLower(v.Str())
+	_, ok := view.KindNamed(name)
+	return ok || slices.Contains(otherTypes, name)
+}
+
+// maxFilled is how many properties of one object FillDefaults adds.
+const maxFilled = 64
+
+// fill returns the fix that adds all missing properties of o for which the
+// schema declares the value, and nothing was sent that may stand for them. It
+// is made once for each object.
+func (m *mender) fill(o *object) (fix, bool) {
+	if o.filled == nil {
+		f := m.newFill(o)
+		o.filled = &f
+	}
+	return *o.filled, len(o.filled.edits) > 0
+}
+
+// newFill is fill for an object that was not looked at yet. A stray member that may be
+// meant for a missing one keeps it from being filled: a renaming would be right there,
+// and a default would hide what was sent.
+func (m *mender) newFill(o *object) (f fix) {
+	if !m.on(FillDefaults) {
+		return f
+	}
+	var missing []string
+	for _, name := range o.declared.Required {
+		if o.free(name) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > maxFilled {
+		return f
+	}
+	meant := map[string]bool{}
+	for _, s := range o.strays {
+		names, _, sure := m.meant(o, s.Key())
+		if !sure {
+			return f
+		}
+		for _, name := range names {
+			meant[name] = true
+		}
+	}
+	f.rule = FillDefaults
+	declared := m.declared(o.schema, missing)
+	var added []string
+	for _, name := range missing {
+		texts := declared[name]
+		if len(texts) != 1 || meant[name] { // two that differ decide nothing
+			continue
+		}
+		added = append(added, rawjson.Quote(name)+": "+texts[0])
+		f.changes = append(f.changes, middleware.Change{By: FillDefaults.by(), Pointer: rawjson.JoinPointer(o.value.Pointer(), name), After: texts[0]})
+	}
+	if added == nil {
+		return f
+	}
+	_, end := o.value.Span()
+	text := strings.Join(added, ", ")
+	if o.value.Len() > 0 {
+		text = ", " + text
+	}
+	f.edits = []rawjson.Edit{{Start: end - 1, End: end - 1, Text: text}}
+	return f
+}
+
+// declared returns the JSON texts of the values that the schema of an object
+// declares for each of names: the default, the const or the only value of an
+// enum. Branches of a union may declare different ones: of more than one text, two
+// are returned, which is enough to know that none is certain.
+func (m *mender) declared(object *view.Node, names []string) map[string][]string {
+	found := map[string][]string{}
+	for _, a := range object.Alternatives() {
+		for property := range a.Get("properties").Each() {
+			name := property.Key()
+			if !slices.Contains(names, name) {
+				continue
+			}
+			schemas := []rawjson.Value{property}
+			if ref := a.Props[name].Ref; ref != nil {
+				schemas = append(schemas, ref.Value)
+			}
+			for _, s := range schemas {
+				text := declaredValue(s).Raw()
+				if text != "" && !slices.Contains(found[name], text) && len(found[name]) < 2 {
+					found[name] = append(found[name], text)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// declaredValue returns the value that a schema declares for a property that is
+// absent, if it does: {"default": 10}, {"const": "v1"} or {"enum": ["metric"]}. The
+// default comes first, because it is meant for that.
+func declaredValue(s rawjson.Value) rawjson.Value {
+	for _, keyword := range []string{"default", "const"} {
+		if v := s.Get(keyword); v.Exists() {
+			return v
+		}
+	}
+	if enum := s.Get("enum"); enum.Len() == 1 {
+		return enum.At("/0")
+	}
+	return rawjson.Value{}
 }

@@ -5,6 +5,22 @@ import (
 	"unicode"
 )
 
+// Name returns the available tool that name is a variant of. It undoes these
+// differences, in this order:
+//
+//   - control tokens of a chat format that leaked into the name
+//     (ls<|channel|>commentary), quotes and white space;
+//   - letter case and separators (get.weather, getWeather);
+//   - prefixes (functions.get_weather).
+//
+// After each of them, exactly one available tool must have the resulting name.
+// Name does not look for similar names. It returns false if name is itself
+// available, if it is a variant of no tool, and if it is a variant of several.
+//
+// Work is linear in the length of the names. A name of more than 512 bytes is a
+// variant of no tool, and no other name is a variant of it.
+func Name(name string, available []string) (string, bool) { return NewNames(available).Match(name) }
+
 // maxPrefixes bounds the tries of Match: none, functions., server/functions.
 const maxPrefixes = 4
 

@@ -179,3 +179,189 @@ func (m *mender) wrapWord(text string) (fix, bool) {
 	f.changes = textChanges(Wrap, text, f.edits)
 	return f, true
 }
+
+// maxEnum is the longest string that Enum takes for a variant, in bytes.
+const maxEnum = 512
+
+// enumerated returns the one value of an enum or const that s is a variant of: "In
+// Progress" of in_progress. If two values fold to the same as s, there is no match.
+func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
+	if len(s) > maxEnum {
+		return "", false
+	}
+	folded := fold(s)
+	if folded == "" {
+		return "", false
+	}
+	meant := ""
+	for _, a := range sch.Alternatives() {
+		for _, text := range m.values(a)[folded] {
+			if meant != "" && meant != text {
+				return "", false
+			}
+			meant = text
+		}
+	}
+	return meant, meant != ""
+}
+
+// enumFixes returns what Enum proposes for a string, else what EnumWords does.
+func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
+	sent := rawjson.Exact(v.Raw())
+	if m.on(Enum) {
+		if text, ok := m.enumerated(s, sent); ok {
+			return []fix{replace(Enum, v, text)}
+		}
+	}
+	if m.on(EnumWords) {
+		if text, ok := m.spoken(s, sent); ok {
+			return []fix{replace(EnumWords, v, text)}
+		}
+	}
+	return nil
+}
+
+// maxEnumWords bounds EnumWords: the values that are compared with a string.
+const maxEnumWords = 256
+
+// spoken returns the one value of an enum all words of which stand in s, one
+// after the other: "high priority" is high. A word that may turn the meaning around is
+// not passed over: "not urgent" is not urgent.
+func (m *mender) spoken(sch *view.Node, s string) (string, bool) {
+	if len(s) > maxEnum {
+		return "", false
+	}
+	sent := words(s)
+	if slices.ContainsFunc(sent, turns) {
+		return "", false
+	}
+	meant, read := "", 0
+	for _, a := range sch.Alternatives() {
+		for v := range a.Get("enum").Each() {
+			if read++; read > maxEnumWords {
+				return "", false
+			}
+			if v.Kind() != rawjson.String || len(v.Str()) > maxEnum || v.Raw() == meant || !run(sent, words(v.Str())) {
+				continue
+			}
+			if meant != "" {
+				return "", false
+			}
+			meant = v.Raw()
+		}
+	}
+	return meant, meant != ""
+}
+
+// run reports whether all of part, not none, stands in whole in one piece.
+func run(whole, part []string) bool {
+	for i := 0; len(part) > 0 && i+len(part) <= len(whole); i++ {
+		if slices.Equal(whole[i:i+len(part)], part) {
+			return true
+		}
+	}
+	return false
+}
+
+// turns reports whether a word may turn the meaning of those beside it around, or says
+// that there is more than one.
+func turns(word string) bool {
+	return slices.Contains([]string{"no", "non", "not", "never", "neither", "nor", "or", "but", "except", "without", "than"}, word)
+}
+
+// values returns the JSON text of each string among the enum and the const of
+// a schema, by what it folds to; of several that fold to the same, two. Each
+// schema is read once: an enum may have thousands of values, and a call as many strings
+// that are to be one of them.
+func (m *mender) values(s *view.Node) map[string][]string {
+	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
+		return nil
+	}
+	if known, ok := m.spellings[s]; ok {
+		return known
+	}
+	byFold := map[string][]string{}
+	add := func(v rawjson.Value) {
+		text := v.Raw()
+		if v.Kind() != rawjson.String || len(v.Str()) > maxEnum {
+			return
+		}
+		f := fold(v.Str())
+		if same := byFold[f]; len(same) < 2 && !slices.Contains(same, text) {
+			byFold[f] = append(same, text)
+		}
+	}
+	for v := range s.Get("enum").Each() {
+		add(v)
+	}
+	add(s.Get("const"))
+	m.spellings[s] = byFold
+	return byFold
+}
+
+// nothing reports whether s is a word for no value at all. It keeps such words from
+// becoming a list or an object; leaving out the property is for omit.
+func nothing(s string) bool {
+	switch strings.ToLower(strings.TrimSpace(s)) {
+	case "", "null", "none", "nil", "undefined", "n/a", "na", "nan", "any", "all", "dontcare", "-":
+		return true
+	}
+	return false
+}
+
+// omit returns the fix that leaves v out, or makes it null where the schema has
+// null for it: the string v says in JSON's or Python's word that there is no
+// value, and v is an optional property.
+func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kinds) (fix, bool) {
+	if !m.on(Omit) || !v.IsMember() || !noValue(v.Str(), p, want) {
+		return fix{}, false
+	}
+	parent, key, _ := cutLast(p.pointer)
+	if o := m.object(doc, parent); !o.declared.Has(key) || o.declared.Requires(key) {
+		return fix{}, false
+	}
+	if want != view.Any && want.Has(view.Null) {
+		return replace(Omit, v, "null"), true
+	}
+	return cut(Omit, v.Parent(), v), true
+}
+
+// noValue reports whether s is an empty string, or a word for no value at a
+// place that wants no string but an enumerated one. Where any string is allowed, "none"
+// may be a name, or an answer.
+func noValue(s string, p place, want view.Kinds) bool {
+	switch strings.ToLower(strings.TrimSpace(s)) {
+	case "":
+		return true
+	case "none", "null":
+		return p.has(typeCodes...)
+	case "nan":
+		return p.has(typeCodes...) && want.Has(view.Number|view.Integer) && !want.Has(view.String)
+	}
+	return false
+}
+
+// refusedType reports whether the value v at pointer is surely refused for its
+// type: the schema of each step there is under properties or items alone, and
+// the last one names other types. A $ref on the way may put its schema aside.
+func refusedType(s *view.Node, pointer string, v rawjson.Value) bool {
+	for _, seg := range rawjson.Segments(pointer) {
+		if s == nil || refers(s) {
+			return false
+		}
+		next := s.Props[seg]
+		if next == nil {
+			if next = s.Items; s.Types != view.Array || s.Prefix != nil {
+				return false
+			}
+		}
+		s = next
+	}
+	if s == nil || refers(s) || s.Get("nullable").Exists() {
+		return false
+	}
+	return s.Types != 0 && !s.Types.Has(view.KindsOf(v.Kind()))
+}
+
+// refers reports whether other schemas than s itself may say what a value there is.
+func refers(s *view.Node) bool { return s.Ref != nil || s.Lost }
