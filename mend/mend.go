@@ -89,7 +89,7 @@ func repaired(in Input) (arguments string, changes []middleware.Change, ok bool)
 	}
 	start := candidate{text: in.Arguments, issues: in.Issues}
 	if hasCode(in.Issues, codeSyntax) || hasCode(in.Issues, codeTrailing) {
-		if start, ok = m.parsed(start); !ok {
+		if start, ok = m.repairSyntax(start); !ok {
 			return "", nil, false
 		}
 	}
@@ -106,10 +106,10 @@ func repairable(i middleware.Issue) bool {
 	return i.Code != "unchecked" && i.Code != "size" && i.Code != "depth"
 }
 
-// parsed returns JSON in place of text that is not. What Close adds counts as a fix of
+// repairSyntax returns JSON in place of text that is not. What Close adds counts as a fix of
 // its own, since it may be off while Syntax is on.
-func (m *mender) parsed(c candidate) (candidate, bool) {
-	if edits, closers, ok := m.repair(c.text); ok && len(edits)+len(closers) > 0 && (len(edits) == 0 || m.on(Syntax)) {
+func (m *mender) repairSyntax(c candidate) (candidate, bool) {
+	if edits, closers, ok := m.syntaxEdits(c.text); ok && len(edits)+len(closers) > 0 && (len(edits) == 0 || m.on(Syntax)) {
 		var fixes []fix
 		if len(edits) > 0 {
 			fixes = append(fixes, fix{rule: Syntax, edits: edits, changes: textChanges(Syntax, c.text, edits)})
@@ -127,9 +127,9 @@ func (m *mender) parsed(c candidate) (candidate, bool) {
 	return candidate{}, false
 }
 
-// repair is repair without the closers, unless Close is on.
-func (m *mender) repair(text string) (edits, closers []rawjson.Edit, ok bool) {
-	edits, closers, ok = repair(text)
+// syntaxEdits is repair without the closers, unless Close is on.
+func (m *mender) syntaxEdits(text string) (edits, closers []rawjson.Edit, ok bool) {
+	edits, closers, ok = syntaxEdits(text)
 	return edits, closers, ok && (len(closers) == 0 || m.on(Close))
 }
 

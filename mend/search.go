@@ -18,7 +18,7 @@ const (
 	maxRounds     = 4       // a fix may need another one below it: "[\"1\"]" for an array of integers
 	maxReduced    = 8       // fixes of one round that are also tried without each other
 	maxPlaces     = 512     // with faults in one candidate, fewer in large ones:
-	maxLooking    = 8 << 20 // places times bytes, because finding each takes a walk
+	maxPlaceBytes = 8 << 20 // places times bytes, because finding each takes a walk
 )
 
 // unlimited reads what in.Validate has accepted or validates next.
@@ -33,10 +33,10 @@ type mender struct {
 	schema *view.View // the tool's; nil: none
 	budget int        // candidates that may still be validated
 
-	doc       *rawjson.Doc                       // of which objects are
-	objects   map[string]*object                 // by pointer
-	comparing int                                // see maxComparing
-	spellings map[*view.Node]map[string][]string // see values
+	doc      *rawjson.Doc                       // of which objects are
+	objects  map[string]*object                 // by pointer
+	compared int                                // see maxComparing
+	enums    map[*view.Node]map[string][]string // see values
 }
 
 // newMender reads the tool's schema. Without one that can be read, only the
@@ -44,7 +44,7 @@ type mender struct {
 func newMender(in Input) *mender {
 	m := &mender{
 		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
-		spellings: map[*view.Node]map[string][]string{},
+		enums: map[*view.Node]map[string][]string{},
 	}
 	m.rules = rulesFor(in)
 	if in.Schema == nil {
@@ -80,8 +80,8 @@ type fix struct {
 	needed  bool                // without it the arguments are surely invalid
 }
 
-// replace is the fix that writes text in place of v.
-func replace(rule Rule, v rawjson.Value, text string) fix {
+// replaceValue is the fix that writes text in place of v.
+func replaceValue(rule Rule, v rawjson.Value, text string) fix {
 	start, end := v.Span()
 	return fix{
 		rule:    rule,
@@ -126,20 +126,20 @@ func (m *mender) try(c candidate, fixes []fix) (candidate, bool) {
 // either.
 func (m *mender) search(start candidate) (candidate, bool) {
 	var best candidate
-	found, tie := false, false
-	seen := map[string]bool{start.text: true}
+	ok, tie := false, false
+	visited := map[string]bool{start.text: true}
 	level := []candidate{start}
 	for range maxRounds {
 		var next []candidate
 		for _, c := range level {
 			for _, child := range m.children(c) {
 				switch {
-				case found && len(child.changes) > len(best.changes) || len(child.issues) > 0 && seen[child.text]:
+				case ok && len(child.changes) > len(best.changes) || len(child.issues) > 0 && visited[child.text]:
 				case len(child.issues) > 0:
-					seen[child.text] = true
+					visited[child.text] = true
 					next = append(next, child)
-				case !found || len(child.changes) < len(best.changes):
-					best, found, tie = child, true, false
+				case !ok || len(child.changes) < len(best.changes):
+					best, ok, tie = child, true, false
 				case child.text != best.text:
 					tie = true
 				}
@@ -147,7 +147,7 @@ func (m *mender) search(start candidate) (candidate, bool) {
 		}
 		level = next
 	}
-	if !found || tie || m.budget == 0 {
+	if !ok || tie || m.budget == 0 {
 		return candidate{}, false
 	}
 	return best, true
@@ -164,7 +164,7 @@ func (m *mender) children(c candidate) []candidate {
 		}
 	}
 	places := placesOf(c.issues)
-	if len(places) > maxPlaces || len(places)*len(c.text) > maxLooking {
+	if len(places) > maxPlaces || len(places)*len(c.text) > maxPlaceBytes {
 		return nil
 	}
 	if hasCode(c.issues, codeDuplicate) { // the outer ones first: the members that go may hold others
@@ -177,32 +177,32 @@ func (m *mender) children(c candidate) []candidate {
 		fixes := m.fixes(doc, place)
 		switch {
 		case len(fixes) == 1:
-			certain = add(certain, fixes[0])
+			certain = addFix(certain, fixes[0])
 		case len(fixes) > 1 && choice == nil:
 			choice = fixes
 		}
 	}
 	if len(certain) == 0 && choice == nil {
-		return m.strictly(c, m.below(doc))
+		return m.tryUnionFixes(c, m.unionFixes(doc))
 	}
 	var children []candidate
 	if choice == nil && len(certain) > 0 {
-		if child, ok := m.round(c, certain); ok {
+		if child, ok := m.applyNeeded(c, certain); ok {
 			children = append(children, child)
 		}
 	}
 	for _, f := range choice {
-		if child, ok := m.round(c, add(certain, f)); ok {
+		if child, ok := m.applyNeeded(c, addFix(certain, f)); ok {
 			children = append(children, child)
 		}
 	}
 	return children
 }
 
-// strictly makes fixes of which validation named none: together, and without
+// tryUnionFixes makes fixes of which validation named none: together, and without
 // each of them, so that search sees what else may be valid. Nothing says that all of them
 // are needed, unlike fixes at places where validation found fault.
-func (m *mender) strictly(c candidate, fixes []fix) []candidate {
+func (m *mender) tryUnionFixes(c candidate, fixes []fix) []candidate {
 	if len(fixes) == 0 || len(fixes) > maxReduced {
 		return nil
 	}
@@ -233,8 +233,8 @@ func (m *mender) strictly(c candidate, fixes []fix) []candidate {
 	return append(others, all)
 }
 
-// round makes fixes, and does without those that are not needed.
-func (m *mender) round(c candidate, fixes []fix) (candidate, bool) {
+// applyNeeded makes fixes, and does without those that are not needed.
+func (m *mender) applyNeeded(c candidate, fixes []fix) (candidate, bool) {
 	child, ok := m.try(c, fixes)
 	if !ok || len(child.issues) > 0 || len(fixes) == 1 || len(fixes) > maxReduced {
 		return child, ok
@@ -245,24 +245,24 @@ func (m *mender) round(c candidate, fixes []fix) (candidate, bool) {
 		}
 		rest := slices.Delete(slices.Clone(fixes), i, i+1)
 		if smaller, ok := m.try(c, rest); ok && len(smaller.issues) == 0 {
-			return m.round(c, rest)
+			return m.applyNeeded(c, rest)
 		}
 	}
 	return child, true
 }
 
-// add returns fixes with f, unless f is there or touches what another one does.
-func add(fixes []fix, f fix) []fix {
+// addFix returns fixes with f, unless f is there or touches what another one does.
+func addFix(fixes []fix, f fix) []fix {
 	for _, g := range fixes {
-		if f.equal(g) || overlap(f, g) {
+		if f.equal(g) || fixesOverlap(f, g) {
 			return fixes
 		}
 	}
 	return append(slices.Clip(fixes), f)
 }
 
-// overlap reports whether two fixes change the same bytes.
-func overlap(f, g fix) bool {
+// fixesOverlap reports whether two fixes change the same bytes.
+func fixesOverlap(f, g fix) bool {
 	for _, a := range f.edits {
 		for _, b := range g.edits {
 			if a.Start < b.End && b.Start < a.End {
@@ -309,11 +309,11 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	var all []fix
 	switch {
 	case p.has(codeDuplicate):
-		all = duplicates(doc, p)
+		all = dropDuplicates(doc, p)
 	case p.has(typeCodes...) || p.has(textCodes...):
 		if v := doc.Root().At(p.pointer); v.Exists() {
 			all = m.valueFixes(doc, p, v)
-			needed := p.has(typeCodes...) && refusedType(m.schema.Root(), p.pointer, v)
+			needed := p.has(typeCodes...) && typeIsRefused(m.schema.Root(), p.pointer, v)
 			for i := range all {
 				all[i].needed = needed
 			}
@@ -339,11 +339,11 @@ var (
 
 // Bounds of the search below a union.
 const (
-	maxBelow      = 128 // values
-	maxDescribing = 16  // schemas that describe one of them
+	maxUnionValues  = 128 // values
+	maxChildSchemas = 16  // schemas that describe one of them
 )
 
-// below returns the fixes of values whose type no branch of a union of objects
+// unionFixes returns the fixes of values whose type no branch of a union of objects
 // accepts. Validation names the whole union there, or takes one branch for the
 // one that was meant. It is asked where no place has a fix. A value of the wrong
 // type without exactly one fix leaves nothing certain. For example, with
@@ -351,24 +351,24 @@ const (
 //	{"anyOf": [{"properties": {"n": {"type": "integer"}}}, {"properties": {"n": {"type": "null"}}}]}
 //
 // and {"n": "5"}, the issue is at the object, and the fix at n.
-func (m *mender) below(doc *rawjson.Doc) []fix {
+func (m *mender) unionFixes(doc *rawjson.Doc) []fix {
 	var fixes []fix
 	var pointers rawjson.Pointers
-	seen := 0
+	visited := 0
 	var walk func(v rawjson.Value, schemas []*view.Node) bool
 	walk = func(v rawjson.Value, schemas []*view.Node) bool {
-		if seen++; seen > maxBelow {
+		if visited++; visited > maxUnionValues {
 			return false
 		}
-		if refusedByAll(v, schemas) {
+		if typeIsRefusedByAll(v, schemas) {
 			one := m.fixes(doc, place{pointer: pointers.Of(v), codes: []string{"type"}})
 			if len(one) == 1 {
-				fixes = add(fixes, one[0])
+				fixes = addFix(fixes, one[0])
 			}
 			return len(one) == 1
 		}
 		for child := range v.Each() {
-			if !walk(child, describing(schemas, pointers.Of(child))) {
+			if !walk(child, childSchemas(schemas, pointers.Of(child))) {
 				return false
 			}
 		}
@@ -380,15 +380,15 @@ func (m *mender) below(doc *rawjson.Doc) []fix {
 	return fixes
 }
 
-// describing returns the schemas that describe a child of what schemas
+// childSchemas returns the schemas that describe a child of what schemas
 // describe, in whatever branch they stand; none where they are too many.
-func describing(schemas []*view.Node, pointer string) []*view.Node {
+func childSchemas(schemas []*view.Node, pointer string) []*view.Node {
 	_, key, _ := cutLast(pointer)
 	var all []*view.Node
 	for _, s := range schemas {
 		for _, a := range s.Alternatives() {
 			if c := a.Child(key); c != nil && !slices.Contains(all, c) {
-				if all = append(all, c); len(all) > maxDescribing {
+				if all = append(all, c); len(all) > maxChildSchemas {
 					return nil
 				}
 			}
@@ -397,9 +397,9 @@ func describing(schemas []*view.Node, pointer string) []*view.Node {
 	return all
 }
 
-// refusedByAll reports whether there are schemas, and all of them refuse the
+// typeIsRefusedByAll reports whether there are schemas, and all of them refuse the
 // type of v. A value that no schema describes is not refused.
-func refusedByAll(v rawjson.Value, schemas []*view.Node) bool {
+func typeIsRefusedByAll(v rawjson.Value, schemas []*view.Node) bool {
 	for _, s := range schemas {
 		if s.Wants().Has(view.KindsOf(v.Kind())) {
 			return false

@@ -30,28 +30,28 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 		if !p.has(typeCodes...) {
 			return nil
 		}
-		if inner, ok := m.container(v.Str(), want); ok {
-			return []fix{replace(Unwrap, v, inner)} // and no Wrap: ["[1,2]"] is hardly meant
+		if inner, ok := m.parseContainer(v.Str(), want); ok {
+			return []fix{replaceValue(Unwrap, v, inner)} // and no Wrap: ["[1,2]"] is hardly meant
 		}
 		if text, ok := m.split(v.Str(), p, want); ok {
-			fixes = append(fixes, replace(Split, v, text))
+			fixes = append(fixes, replaceValue(Split, v, text))
 		}
 	}
-	if inner, ok := echoed(v); ok && !want.Has(view.Object) && m.on(Echo) {
-		return []fix{replace(Echo, v, inner)}
+	if inner, ok := unwrapEcho(v); ok && !want.Has(view.Object) && m.on(Echo) {
+		return []fix{replaceValue(Echo, v, inner)}
 	}
 	if text, ok := coerce(v, want); ok {
-		fixes = append(fixes, replace(Coerce, v, text))
+		fixes = append(fixes, replaceValue(Coerce, v, text))
 	}
 	if (v.Kind() == rawjson.Array || v.Kind() == rawjson.Object) && want.Has(view.String) {
-		fixes = append(fixes, replace(Encode, v, rawjson.Quote(v.Raw())))
+		fixes = append(fixes, replaceValue(Encode, v, rawjson.Quote(v.Raw())))
 	}
-	if want.Has(view.Array) && single(v) {
-		fixes = append(fixes, replace(Wrap, v, "["+v.Raw()+"]"))
+	if want.Has(view.Array) && isSingleValue(v) {
+		fixes = append(fixes, replaceValue(Wrap, v, "["+v.Raw()+"]"))
 	}
 	if m.on(Wrap) && want.Has(view.Object) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
 		if name, ok := m.onlyProperty(s); ok {
-			fixes = append(fixes, replace(Wrap, v, "{"+rawjson.Quote(name)+": "+v.Raw()+"}"))
+			fixes = append(fixes, replaceValue(Wrap, v, "{"+rawjson.Quote(name)+": "+v.Raw()+"}"))
 		}
 	}
 	return fixes
@@ -86,14 +86,14 @@ func coerce(v rawjson.Value, want view.Kinds) (string, bool) {
 	return s, true
 }
 
-// container returns the array or object whose text s is, where one is wanted
+// parseContainer returns the array or object whose text s is, where one is wanted
 // and no string is: [1, 2] for "[1, 2]". It must be the text as a whole.
-func (m *mender) container(s string, want view.Kinds) (string, bool) {
+func (m *mender) parseContainer(s string, want view.Kinds) (string, bool) {
 	s = strings.TrimSpace(s)
 	if want.Has(view.String) || !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
 		return "", false
 	}
-	if edits, closers, ok := m.repair(s); ok { // the text of a list is often Python's
+	if edits, closers, ok := m.syntaxEdits(s); ok { // the text of a list is often Python's
 		s, _ = rawjson.Apply(s, slices.Concat(edits, closers))
 	}
 	doc, err := rawjson.Parse(s, unlimited)
@@ -109,15 +109,15 @@ func (m *mender) container(s string, want view.Kinds) (string, bool) {
 	return "", false
 }
 
-// single reports whether v is surely one value, and not a list in one string
+// isSingleValue reports whether v is surely one value, and not a list in one string
 // or a word for none: "Oslo" becomes ["Oslo"], but "Oslo, Bergen" does not become a list
 // of one.
-func single(v rawjson.Value) bool {
+func isSingleValue(v rawjson.Value) bool {
 	switch v.Kind() {
 	case rawjson.Array, rawjson.Null:
 		return false
 	case rawjson.String:
-		return !strings.ContainsAny(v.Str(), ",;\n[{") && !nothing(v.Str())
+		return !strings.ContainsAny(v.Str(), ",;\n[{") && !isEmptyWord(v.Str())
 	}
 	return true
 }
@@ -141,7 +141,7 @@ func (m *mender) split(s string, p place, want view.Kinds) (string, bool) {
 	}
 	parts := strings.Split(s, ",")
 	for i, part := range parts {
-		if part = strings.TrimSpace(part); nothing(part) || len(parts) > maxParts {
+		if part = strings.TrimSpace(part); isEmptyWord(part) || len(parts) > maxParts {
 			return "", false
 		}
 		parts[i] = rawjson.Quote(part)
@@ -168,7 +168,7 @@ func (m *mender) wrapWord(text string) (fix, bool) {
 	const longest = 256
 	word := strings.TrimSpace(text)
 	name, ok := m.onlyProperty(m.schema.Root())
-	if !ok || word == "" || len(word) > longest || !utf8.ValidString(word) || nothing(word) ||
+	if !ok || word == "" || len(word) > longest || !utf8.ValidString(word) || isEmptyWord(word) ||
 		strings.ContainsAny(word, "{}[]\"'`,<>|\\") || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r == 0xa0 || r == 0x7f }) {
 		return fix{}, false
 	}
@@ -183,9 +183,9 @@ func (m *mender) wrapWord(text string) (fix, bool) {
 // maxEnum is the longest string that Enum takes for a variant, in bytes.
 const maxEnum = 512
 
-// enumerated returns the one value of an enum or const that s is a variant of: "In
+// enumVariant returns the one value of an enum or const that s is a variant of: "In
 // Progress" of in_progress. If two values fold to the same as s, there is no match.
-func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
+func (m *mender) enumVariant(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
 	}
@@ -193,29 +193,29 @@ func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
 	if folded == "" {
 		return "", false
 	}
-	meant := ""
+	match := ""
 	for _, a := range sch.Alternatives() {
-		for _, text := range m.values(a)[folded] {
-			if meant != "" && meant != text {
+		for _, text := range m.enumTexts(a)[folded] {
+			if match != "" && match != text {
 				return "", false
 			}
-			meant = text
+			match = text
 		}
 	}
-	return meant, meant != ""
+	return match, match != ""
 }
 
 // enumFixes returns what Enum proposes for a string, else what EnumWords does.
 func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
 	sent := rawjson.Exact(v.Raw())
 	if m.on(Enum) {
-		if text, ok := m.enumerated(s, sent); ok {
-			return []fix{replace(Enum, v, text)}
+		if text, ok := m.enumVariant(s, sent); ok {
+			return []fix{replaceValue(Enum, v, text)}
 		}
 	}
 	if m.on(EnumWords) {
-		if text, ok := m.spoken(s, sent); ok {
-			return []fix{replace(EnumWords, v, text)}
+		if text, ok := m.enumInPhrase(s, sent); ok {
+			return []fix{replaceValue(EnumWords, v, text)}
 		}
 	}
 	return nil
@@ -224,37 +224,37 @@ func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
 // maxEnumWords bounds EnumWords: the values that are compared with a string.
 const maxEnumWords = 256
 
-// spoken returns the one value of an enum all words of which stand in s, one
+// enumInPhrase returns the one value of an enum all words of which stand in s, one
 // after the other: "high priority" is high. A word that may turn the meaning around is
 // not passed over: "not urgent" is not urgent.
-func (m *mender) spoken(sch *view.Node, s string) (string, bool) {
+func (m *mender) enumInPhrase(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
 	}
-	sent := words(s)
-	if slices.ContainsFunc(sent, turns) {
+	sentWords := wordsOf(s)
+	if slices.ContainsFunc(sentWords, changesMeaning) {
 		return "", false
 	}
-	meant, read := "", 0
+	match, read := "", 0
 	for _, a := range sch.Alternatives() {
 		for v := range a.Get("enum").Each() {
 			if read++; read > maxEnumWords {
 				return "", false
 			}
-			if v.Kind() != rawjson.String || len(v.Str()) > maxEnum || v.Raw() == meant || !run(sent, words(v.Str())) {
+			if v.Kind() != rawjson.String || len(v.Str()) > maxEnum || v.Raw() == match || !containsRun(sentWords, wordsOf(v.Str())) {
 				continue
 			}
-			if meant != "" {
+			if match != "" {
 				return "", false
 			}
-			meant = v.Raw()
+			match = v.Raw()
 		}
 	}
-	return meant, meant != ""
+	return match, match != ""
 }
 
-// run reports whether all of part, not none, stands in whole in one piece.
-func run(whole, part []string) bool {
+// containsRun reports whether all of part, not none, stands in whole in one piece.
+func containsRun(whole, part []string) bool {
 	for i := 0; len(part) > 0 && i+len(part) <= len(whole); i++ {
 		if slices.Equal(whole[i:i+len(part)], part) {
 			return true
@@ -263,21 +263,21 @@ func run(whole, part []string) bool {
 	return false
 }
 
-// turns reports whether a word may turn the meaning of those beside it around, or says
+// changesMeaning reports whether a word may turn the meaning of those beside it around, or says
 // that there is more than one.
-func turns(word string) bool {
+func changesMeaning(word string) bool {
 	return slices.Contains([]string{"no", "non", "not", "never", "neither", "nor", "or", "but", "except", "without", "than"}, word)
 }
 
-// values returns the JSON text of each string among the enum and the const of
+// enumTexts returns the JSON text of each string among the enum and the const of
 // a schema, by what it folds to; of several that fold to the same, two. Each
 // schema is read once: an enum may have thousands of values, and a call as many strings
 // that are to be one of them.
-func (m *mender) values(s *view.Node) map[string][]string {
+func (m *mender) enumTexts(s *view.Node) map[string][]string {
 	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
 		return nil
 	}
-	if known, ok := m.spellings[s]; ok {
+	if known, ok := m.enums[s]; ok {
 		return known
 	}
 	byFold := map[string][]string{}
@@ -295,13 +295,13 @@ func (m *mender) values(s *view.Node) map[string][]string {
 		add(v)
 	}
 	add(s.Get("const"))
-	m.spellings[s] = byFold
+	m.enums[s] = byFold
 	return byFold
 }
 
-// nothing reports whether s is a word for no value at all. It keeps such words from
+// isEmptyWord reports whether s is a word for no value at all. It keeps such words from
 // becoming a list or an object; leaving out the property is for omit.
-func nothing(s string) bool {
+func isEmptyWord(s string) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "", "null", "none", "nil", "undefined", "n/a", "na", "nan", "any", "all", "dontcare", "-":
 		return true
@@ -313,7 +313,7 @@ func nothing(s string) bool {
 // null for it: the string v says in JSON's or Python's word that there is no
 // value, and v is an optional property.
 func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kinds) (fix, bool) {
-	if !m.on(Omit) || !v.IsMember() || !noValue(v.Str(), p, want) {
+	if !m.on(Omit) || !v.IsMember() || !isOmittable(v.Str(), p, want) {
 		return fix{}, false
 	}
 	parent, key, _ := cutLast(p.pointer)
@@ -321,15 +321,15 @@ func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kind
 		return fix{}, false
 	}
 	if want != view.Any && want.Has(view.Null) {
-		return replace(Omit, v, "null"), true
+		return replaceValue(Omit, v, "null"), true
 	}
-	return cut(Omit, v.Parent(), v), true
+	return removeMember(Omit, v.Parent(), v), true
 }
 
-// noValue reports whether s is an empty string, or a word for no value at a
+// isOmittable reports whether s is an empty string, or a word for no value at a
 // place that wants no string but an enumerated one. Where any string is allowed, "none"
 // may be a name, or an answer.
-func noValue(s string, p place, want view.Kinds) bool {
+func isOmittable(s string, p place, want view.Kinds) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "":
 		return true
@@ -341,12 +341,12 @@ func noValue(s string, p place, want view.Kinds) bool {
 	return false
 }
 
-// refusedType reports whether the value v at pointer is surely refused for its
+// typeIsRefused reports whether the value v at pointer is surely refused for its
 // type: the schema of each step there is under properties or items alone, and
 // the last one names other types. A $ref on the way may put its schema aside.
-func refusedType(s *view.Node, pointer string, v rawjson.Value) bool {
+func typeIsRefused(s *view.Node, pointer string, v rawjson.Value) bool {
 	for _, seg := range rawjson.Segments(pointer) {
-		if s == nil || refers(s) {
+		if s == nil || hasReference(s) {
 			return false
 		}
 		next := s.Props[seg]
@@ -357,11 +357,11 @@ func refusedType(s *view.Node, pointer string, v rawjson.Value) bool {
 		}
 		s = next
 	}
-	if s == nil || refers(s) || s.Get("nullable").Exists() {
+	if s == nil || hasReference(s) || s.Get("nullable").Exists() {
 		return false
 	}
 	return s.Types != 0 && !s.Types.Has(view.KindsOf(v.Kind()))
 }
 
-// refers reports whether other schemas than s itself may say what a value there is.
-func refers(s *view.Node) bool { return s.Ref != nil || s.Lost }
+// hasReference reports whether other schemas than s itself may say what a value there is.
+func hasReference(s *view.Node) bool { return s.Ref != nil || s.Lost }
