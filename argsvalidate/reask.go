@@ -123,7 +123,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		s.record([]middleware.Message{reply})
 		said := s.last.Message
 		if strings.TrimSpace(said.Text()) == "" {
-			said = history.Said("")
+			said = history.Text("")
 		}
 		s.extend([]middleware.Message{said, reply})
 		return false, nil
