@@ -1,5 +1,4 @@
-// Package toolmend is the one way to start: [Stack] is the whole stack in its documented
-// order, and [OpenAI], [Anthropic], [Gemini], [Ollama] and [Compatible] are model calls.
+// Package toolmend is the one way to start: [Stack] is the whole stack, and [OpenAI], [Anthropic], [Gemini], [Ollama] and [Compatible] are model calls.
 //
 // Toolmend is a middleware stack for calls to language models. A model asks for
 // tools with arguments that it made up: a required key is missing, a number is
@@ -35,7 +34,8 @@
 //   - [github.com/toolmend/toolmend/cmd/toolmend]: the command; toolmend check
 //     validates the calls in a log.
 //
-// The middlewares, in their recommended order, outermost first:
+// The middlewares. [github.com/toolmend/toolmend/middleware.Layer] has their order, and
+// [NewLayers] puts others between them:
 //
 //   - [github.com/toolmend/toolmend/tracing]: OpenTelemetry spans and metrics,
 //     and slog records.

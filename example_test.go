@@ -58,3 +58,35 @@ func ExampleOptions() {
 	fmt.Println(errors.Is(err, argsvalidate.ErrExhausted))
 	// Output: true
 }
+
+// A middleware of your own can be put outside of any layer.
+func ExampleNewLayers() {
+	count := func(name string) middleware.Middleware {
+		return func(next middleware.ModelCall) middleware.ModelCall {
+			return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				fmt.Println(name)
+				return next(ctx, req)
+			}
+		}
+	}
+	perMessage, perModelCall := count("message"), count("model call")
+
+	// region: outside
+	stack := toolmend.NewLayers(toolmend.Options{}).
+		Outside(middleware.LayerValidate, perMessage). // runs once for each message that the caller gets
+		Outside(middleware.LayerBudget, perModelCall). // runs once for each model call
+		Chain()
+	// endregion
+
+	_, err := stack(says(`{"nights":2}`))(context.Background(), &middleware.Request{
+		Messages: []middleware.Message{middleware.User("Two nights in Rome, please.")},
+		Tools:    []middleware.Tool{book},
+	})
+	fmt.Println(errors.Is(err, argsvalidate.ErrExhausted))
+	// Output:
+	// message
+	// model call
+	// model call
+	// model call
+	// true
+}

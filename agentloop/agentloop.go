@@ -116,7 +116,7 @@ type Agent struct {
 	call  middleware.ModelCall
 	tools map[string]Tool
 	defs  []middleware.Tool
-	given *given // by Options.Source, last
+	last  *sourceState // of Options.Source
 
 	validated bool // Options.Validator was set
 }
@@ -147,7 +147,7 @@ func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	a := &Agent{o: o.withDefaults(), call: call, tools: map[string]Tool{}, given: &given{}, validated: o.Validator != nil}
+	a := &Agent{o: o.withDefaults(), call: call, tools: map[string]Tool{}, last: &sourceState{}, validated: o.Validator != nil}
 	for _, t := range o.Tools {
 		if err := a.add(t); err != nil {
 			return nil, err
@@ -214,8 +214,8 @@ func (a *Agent) names() []string { return slices.Sorted(maps.Keys(a.tools)) }
 // used.
 type Source func(ctx context.Context) ([]Tool, error)
 
-// given is what a Source returned last, and the agent that has those tools.
-type given struct {
+// sourceState is what a Source returned last, and the agent that has those tools.
+type sourceState struct {
 	mu    sync.Mutex
 	tools []Tool
 	agent *Agent
@@ -234,17 +234,17 @@ func (a *Agent) sourced(ctx context.Context) (*Agent, error) {
 	case err != nil:
 		return nil, fmt.Errorf("agentloop: Options.Source: %w", err)
 	}
-	a.given.mu.Lock()
-	defer a.given.mu.Unlock()
-	if a.given.agent == nil || !same(a.given.tools, tools) {
+	a.last.mu.Lock()
+	defer a.last.mu.Unlock()
+	if a.last.agent == nil || !same(a.last.tools, tools) {
 		now := *a
 		now.tools, now.defs = maps.Clone(a.tools), slices.Clip(a.defs)
 		for _, t := range tools {
 			_ = now.add(t) // a tool that cannot run must not end the run
 		}
-		a.given.tools, a.given.agent = tools, &now
+		a.last.tools, a.last.agent = tools, &now
 	}
-	return a.given.agent, nil
+	return a.last.agent, nil
 }
 
 // same reports whether a and b are one slice.

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toolmend/toolmend/agentloop"
-	"github.com/toolmend/toolmend/internal/ratio"
+	"github.com/toolmend/toolmend/internal/test/ratio"
 	"github.com/toolmend/toolmend/middleware"
 )
 

@@ -118,8 +118,7 @@ func (p Param) schema(path string) (*paramSchema, error) {
 // paramTypes are the known types.
 var paramTypes = []ParamType{StringParam, IntegerParam, NumberParam, BooleanParam, ArrayParam, ObjectParam}
 
-// check refuses what does not go together. It returns the enum as it stands in
-// the schema.
+// check refuses members that do not fit together. It returns the values of the schema's enum.
 func (p Param) check() ([]json.RawMessage, error) {
 	ofObjects := p.Type == ObjectParam || p.Type == ArrayParam && p.Item == ObjectParam
 	switch {
@@ -138,6 +137,11 @@ func (p Param) check() ([]json.RawMessage, error) {
 	case !ofObjects && len(p.Properties) > 0:
 		return nil, errors.New("only an object and an array of objects have properties")
 	}
+	return p.enumTexts()
+}
+
+// enumTexts returns the values of Enum as JSON texts.
+func (p Param) enumTexts() ([]json.RawMessage, error) {
 	var enum []json.RawMessage
 	for _, v := range p.Enum {
 		text, err := rawjson.Marshal(v)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
-	"github.com/toolmend/toolmend/internal/ratio"
+	"github.com/toolmend/toolmend/internal/test/ratio"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"

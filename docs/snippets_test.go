@@ -24,8 +24,9 @@ import (
 // Example_handler is compiled only: it would listen.
 func Example_handler() {
 	// region: handler
-	upstream, _ := url.Parse("https://api.example.com") // the client's default base URL, without the path
-	handler := transport.Handler(upstream, toolmend.Stack(toolmend.Options{})) // a call that stays invalid is an error
+	// The client's default base URL, without the path. A call that stays invalid is an error.
+	upstream, _ := url.Parse("https://api.example.com")
+	handler := transport.Handler(upstream, toolmend.Stack(toolmend.Options{}))
 	log.Fatal(http.ListenAndServe("127.0.0.1:7777", handler))
 	// endregion
 }
@@ -34,7 +35,7 @@ func TestHeal(t *testing.T) {
 	t.Parallel()
 	model := middlewaretest.NewModel(t, middlewaretest.Text("yes")).Call
 	// region: heal
-	model = toolmend.Stack(toolmend.Options{Heal: &heal.Options{Rules: heal.Off()}})(model) // off
+	model = toolmend.Stack(toolmend.Options{Heal: &heal.Options{Destructive: []string{"transfer"}}})(model)
 	// endregion
 	_, err := model(t.Context(), &middleware.Request{Messages: []middleware.Message{middleware.User("Is it?")}})
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toolmend/toolmend/gateway"
-	"github.com/toolmend/toolmend/internal/envelope"
+	"github.com/toolmend/toolmend/internal/test/envelope"
 	"github.com/toolmend/toolmend/middleware"
 )
 

@@ -4,7 +4,9 @@
 // Nothing is changed, and no work is done, until the provider answers with status 400 or
 // 422. The refusal must have the words that one of the [Rule]s knows, and the request must
 // have the defect that these words name. Then the request is copied, changed and sent once
-// more. If that is refused too, the caller gets the first refusal.
+// more. If that is refused too, or a limit allows no further model call
+// (middleware.ErrNotSent), the caller gets the first refusal. If it fails in transit, the
+// caller gets that error, and a retry sends the changed request.
 //
 // Two kinds of requests are refused. A history has a defect: a call without its result, a
 // result without its call, reasoning that the provider did not sign. Or a tool has a
@@ -12,12 +14,13 @@
 // that is sent and nowhere else: argsvalidate validates against the whole schema, so
 // the constraint is not lost.
 //
-//	model = middleware.Chain(
-//		argsvalidate.New(argsvalidate.Options{}),
-//		heal.New(heal.Options{}), // the innermost
-//	)(model)
+//	model = middleware.Layers{
+//		middleware.LayerHistory:  heal.Step,
+//		middleware.LayerValidate: argsvalidate.New(argsvalidate.Options{}),
+//		middleware.LayerHeal:     heal.New(heal.Options{}),
+//	}.Chain()(model)
 //
-// Package transport has it built in: see transport.Options.Heal.
+// toolmend.Stack has it by default.
 package heal
 
 import (
@@ -65,8 +68,8 @@ func (o Options) Validate() error {
 //
 // Concurrency: the middleware is safe for concurrent use.
 //
-// Position: innermost. Further out, a middleware in front of the model would see the
-// refusal and could retry it.
+// Position: middleware.LayerHeal, inside of retry.New, which then repeats a healed request,
+// and outside of budget.New and tracing.NewAttempt, which count the second model call.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
 		panic(err)

@@ -231,13 +231,13 @@ func insert(object rawjson.Value, member string) rawjson.Edit {
 }
 
 func schemaItems(d *draft) {
-	lacks, member := accepts.LacksItems, `"items":{}`
+	missing, member := accepts.ItemsMissing, `"items":{}`
 	if strings.Contains(d.said, "missing properties") {
-		lacks, member = accepts.LacksProperties, `"properties":{}`
+		missing, member = accepts.PropertiesMissing, `"properties":{}`
 	}
 	d.edit("arrays got items, or objects properties", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
 		view.Walk(schema, func(n rawjson.Value, _ int) {
-			if lacks(n) {
+			if missing(n) {
 				edits = append(edits, insert(n, member))
 			}
 		})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/hostile"
+	"github.com/toolmend/toolmend/internal/test/hostile"
 	"github.com/toolmend/toolmend/mcp"
 )
 

@@ -43,7 +43,7 @@ func Fallback(when func(error) bool, models ...middleware.ModelCall) middleware.
 		when = Transient
 	}
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		s := newStep(req, when, false)
+		s := newRetryStep(req, when, false)
 		var failed failures
 		for _, model := range models {
 			resp, done, err := s.ask(ctx, model)

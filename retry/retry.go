@@ -110,7 +110,7 @@ func New(o Options) middleware.Middleware {
 			panic("retry: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			s := newStep(req, o.If, true)
+			s := newRetryStep(req, o.If, true)
 			w := waits{o: o, start: time.Now()}
 			for {
 				if resp, done, err := s.ask(ctx, next); done {

@@ -7,8 +7,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one request on its way through New or Fallback.
-type step struct {
+// retryStep is one request on its way through New or Fallback.
+type retryStep struct {
 	tally    middleware.Tally
 	req      *middleware.Request
 	again    func(error) bool
@@ -18,8 +18,8 @@ type step struct {
 	sunk     error // the error that the request's sink returned
 }
 
-func newStep(req *middleware.Request, again func(error) bool, repeats bool) *step {
-	s := &step{req: req, again: again, repeats: repeats}
+func newRetryStep(req *middleware.Request, again func(error) bool, repeats bool) *retryStep {
+	s := &retryStep{req: req, again: again, repeats: repeats}
 	if req.Sink != nil {
 		// An error of the sink may look like a lost connection to the model.
 		// It must not be retried as one.
@@ -38,7 +38,7 @@ func newStep(req *middleware.Request, again func(error) bool, repeats bool) *ste
 
 // ask makes one attempt. If done is false, s.last is a failure that may be
 // retried. If done is true, resp and err are the outcome of the step.
-func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middleware.Response, done bool, err error) {
+func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *middleware.Response, done bool, err error) {
 	if ctx.Err() != nil {
 		return nil, true, s.fail(contextError(ctx))
 	}
@@ -75,7 +75,7 @@ func gaveUp(err error) bool {
 }
 
 // mayRepeat calls the user's function, which may panic.
-func (s *step) mayRepeat(err error) (yes bool) {
+func (s *retryStep) mayRepeat(err error) (yes bool) {
 	defer func() {
 		if recover() != nil {
 			s.tally.Note("retry: the function that selects the errors to retry panicked, so the error was not retried")
@@ -85,10 +85,10 @@ func (s *step) mayRepeat(err error) (yes bool) {
 }
 
 // end finishes a step without a further attempt.
-func (s *step) end(reason error) (*middleware.Response, error) {
+func (s *retryStep) end(reason error) (*middleware.Response, error) {
 	return s.tally.Finish(nil, s.fail(reason))
 }
 
-func (s *step) fail(reason error) error {
+func (s *retryStep) fail(reason error) error {
 	return &Error{Attempts: s.attempts, Reason: reason, Last: s.last, repeated: s.repeats}
 }

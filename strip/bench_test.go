@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/ratio"
+	"github.com/toolmend/toolmend/internal/test/ratio"
 	"github.com/toolmend/toolmend/strip"
 )
 

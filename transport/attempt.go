@@ -427,7 +427,7 @@ func (a *attempt) receivedText() string {
 }
 
 // unsent returns what was read of a stream behind the bytes that the client got.
-func (a *attempt) unsent() []byte { return []byte(a.stream.Untaken() + string(a.raw)) }
+func (a *attempt) unsent() []byte { return []byte(a.stream.Pending() + string(a.raw)) }
 
 // passOn returns the error for a response that the client gets unchanged: the
 // bytes that were read and those that follow. The client's context then

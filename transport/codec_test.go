@@ -303,6 +303,6 @@ func (s *toyReader) rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return toyStream(toyAnswer{Text: text(resp)}, toyAnswer{Calls: resp.Message.ToolCalls}, toyAnswer{End: true, Usage: resp.Usage}), nil
 }
 
-func (s *toyCursor) Given() string { return s.Text()[:s.Taken()] }
+func (s *toyCursor) Sent() string { return s.Text()[:s.Taken()] }
 
-func (s *toyCursor) Untaken() string { return s.Text()[s.Taken():] }
+func (s *toyCursor) Pending() string { return s.Text()[s.Taken():] }

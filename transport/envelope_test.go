@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/internal/envelope"
+	"github.com/toolmend/toolmend/internal/test/envelope"
 	"github.com/toolmend/toolmend/transport"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/strict"
+	"github.com/toolmend/toolmend/internal/test/strict"
 	"github.com/toolmend/toolmend/transport"
 )
 

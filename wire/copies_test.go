@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/casefile"
-	"github.com/toolmend/toolmend/internal/envelope"
+	"github.com/toolmend/toolmend/internal/test/casefile"
+	"github.com/toolmend/toolmend/internal/test/envelope"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )

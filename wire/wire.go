@@ -220,11 +220,11 @@ type Stream interface {
 	// were taken.
 	Taken() int
 
-	// Given returns the bytes that were taken.
-	Given() string
+	// Sent returns the bytes that were taken.
+	Sent() string
 
-	// Untaken returns what was read behind them.
-	Untaken() string
+	// Pending returns what was read behind them.
+	Pending() string
 
 	// IsStream reports whether the bytes are a stream: server-sent events,
 	// or one JSON text on each line.
@@ -268,7 +268,7 @@ type Stream interface {
 	// wrote, and the id under which the provider stores resp. Both are "" if
 	// they are equal, if the provider does not store the answer, and in
 	// formats whose requests do not continue from an earlier answer.
-	Renamed(resp *middleware.Response) (given, kept string)
+	Renamed(resp *middleware.Response) (clientID, providerID string)
 
 	sealed()
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 func exec(t *testing.T, dir, stdin string, args ...string) clitest.Outcome {

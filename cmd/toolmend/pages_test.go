@@ -18,8 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
-	"github.com/toolmend/toolmend/internal/docpage"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
+	"github.com/toolmend/toolmend/internal/test/docpage"
 )
 
 const root = "../.."
@@ -204,6 +204,9 @@ func pages(t *testing.T) []string {
 	found := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"}
 	for _, dir := range []string{"docs", "examples"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+			if err == nil && d.Name() == "node_modules" {
+				return filepath.SkipDir
+			}
 			if err == nil && !d.IsDir() && filepath.Ext(name) == ".md" {
 				rel, relErr := filepath.Rel(root, name)
 				require.NoError(t, relErr)
@@ -233,7 +236,7 @@ func checkBlock(t *testing.T, b docpage.Block) error {
 	case b.Language == "sh" || b.Indented:
 		return checkShell(t, b.Text)
 	}
-	return fmt.Errorf("a block in %q is not checked: mark it (see internal/docpage), or name it in the table unchecked", b.Language)
+	return fmt.Errorf("a block in %q is not checked: mark it (see internal/test/docpage), or name it in the table unchecked", b.Language)
 }
 
 // checkJSON accepts one value, one on each line, or the members of an object.

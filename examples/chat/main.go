@@ -54,10 +54,10 @@ type chat struct {
 const remembered = 5 // questions and answers that a follow-up may be about
 
 func (c chat) run(ctx context.Context, in io.Reader, model middleware.ModelCall, search searcher) error {
-	call := middleware.Chain(
-		argsvalidate.New(argsvalidate.Options{}),
-		retry.New(retry.Options{}),
-	)(model)
+	call := middleware.Layers{
+		middleware.LayerValidate: argsvalidate.New(argsvalidate.Options{}),
+		middleware.LayerRetry:    retry.New(retry.Options{}),
+	}.Chain()(model)
 	agent, err := agentloop.New(call, agentloop.Options{
 		Tools:    []agentloop.Tool{searchTool(search), calculator()},
 		MaxSteps: 10,

@@ -46,11 +46,11 @@ func start(ctx context.Context, out io.Writer, url, model string) error {
 
 func run(ctx context.Context, out io.Writer, url, model string) error {
 	// region: stack
-	call := middleware.Chain(
-		argsvalidate.New(argsvalidate.Options{}),
-		rescue.New(rescue.Options{}), // Markups: only those of your model
-		retry.New(retry.Options{}),
-	)(wire.OpenAIChat().Model(wire.Endpoint{URL: url, Model: model}))
+	call := middleware.Layers{
+		middleware.LayerValidate: argsvalidate.New(argsvalidate.Options{}),
+		middleware.LayerRescue:   rescue.New(rescue.Options{}), // Markups: only those of your model
+		middleware.LayerRetry:    retry.New(retry.Options{}),
+	}.Chain()(wire.OpenAIChat().Model(wire.Endpoint{URL: url, Model: model}))
 	// endregion
 
 	agent, err := agentloop.New(call, agentloop.Options{Tools: []agentloop.Tool{forecast(), fahrenheit()}, MaxSteps: 8})

@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 
-	"github.com/toolmend/toolmend"
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/retry"
 )
 
 func main() {
@@ -27,7 +29,10 @@ func run(ctx context.Context, out io.Writer, colour bool) error {
 	p.line("")
 	for i, s := range scenarios {
 		// The whole use of Toolmend: wrap the model call that you have.
-		call := toolmend.Stack(toolmend.Options{})(s.model())
+		call := middleware.Layers{
+			middleware.LayerValidate: argsvalidate.New(argsvalidate.Options{}),
+			middleware.LayerRetry:    retry.New(retry.Options{}),
+		}.Chain()(s.model())
 
 		resp, err := call(ctx, s.request())
 		if err != nil {

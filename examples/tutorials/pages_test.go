@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/docpage"
+	"github.com/toolmend/toolmend/internal/test/docpage"
 )
 
 func TestPages(t *testing.T) {

@@ -90,16 +90,16 @@ var NotStrict = []string{"allOf", "oneOf", "not", "if", "dependentRequired", "de
 var GeminiKeywords = strings.Fields(`type format title description nullable enum maxItems minItems properties required minProperties maxProperties
 	minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum`)
 
-// LacksItems reports whether a schema is an array that does not say what it holds. OpenAI ("array
+// ItemsMissing reports whether a schema is an array that does not say what it holds. OpenAI ("array
 // schema missing items", sigoden/aichat 1049) and Gemini ("items: missing field") refuse it, OpenAI also
 // if it has prefixItems (AnswerDotAI/fastcore 798).
-func LacksItems(n rawjson.Value) bool {
+func ItemsMissing(n rawjson.Value) bool {
 	return view.HasType(n, "array") && !n.Get("items").Exists()
 }
 
-// LacksProperties reports whether a schema is an object that does not say what it holds. OpenAI refuses it
+// PropertiesMissing reports whether a schema is an object that does not say what it holds. OpenAI refuses it
 // ("object schema missing properties", github/github-mcp-server 1548).
-func LacksProperties(n rawjson.Value) bool {
+func PropertiesMissing(n rawjson.Value) bool {
 	return view.HasType(n, "object") && !n.Get("properties").Exists()
 }
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolmend/toolmend/internal/ratio"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/test/ratio"
 )
 
 // benchTexts are arguments of the sizes that tool calls have.

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// PlainKeys reports whether all readers find the same members in d: no key appears
+// HasPlainKeys reports whether all readers find the same members in d: no key appears
 // twice in an object, differs from another one in case only (encoding/json takes the one
 // for the other), is escaped, or is __proto__, which JavaScript takes for the members of
 // another object.
-func (d *Doc) PlainKeys() bool {
+func (d *Doc) HasPlainKeys() bool {
 	if len(d.dups) > 0 {
 		return false
 	}

@@ -28,6 +28,8 @@ var dependencies = map[string][]string{
 	"github.com/cenkalti/backoff/":           {"retry"},
 	"go.opentelemetry.io/otel":               {"tracing", "tracing/tooltrace", "gateway"},
 	"go.opentelemetry.io/otel/sdk/trace":     {"examples/spans"}, // prints spans as an exporter gets them
+	"github.com/stretchr/testify/":           {"internal/test/reports"},
+	"pgregory.net/rapid":                     {"internal/test/reports"},
 }
 
 // imports finds imports of packages that are not above the importing one in the
@@ -66,22 +68,28 @@ func imports(t testing.TB, all tree) []string {
 	return problems
 }
 
-// house is the map: the paths of its packages, line by line from top to bottom.
-type house [][]string
+// house is the map, row by row from top to bottom.
+type house []floor
+
+// floor is a row of the map.
+type floor struct {
+	ring  string
+	paths []string
+}
 
 var (
-	mapLine = regexp.MustCompile("(?m)^\\| (?:[0-9]+|tests) \\| ([^|]*`[^|]*) \\|")
+	mapLine = regexp.MustCompile("(?m)^\\| ([a-zA-Z]+) \\| ([^|]*`[^|]*) \\|")
 	quoted  = regexp.MustCompile("`([^`]+)`")
 )
 
 func readMap(text string) house {
 	var rooms house
 	for _, line := range mapLine.FindAllStringSubmatch(text, -1) {
-		var paths []string
-		for _, name := range quoted.FindAllStringSubmatch(line[1], -1) {
-			paths = append(paths, name[1])
+		row := floor{ring: line[1]}
+		for _, name := range quoted.FindAllStringSubmatch(line[2], -1) {
+			row.paths = append(row.paths, name[1])
 		}
-		rooms = append(rooms, paths)
+		rooms = append(rooms, row)
 	}
 	return rooms
 }
@@ -90,8 +98,8 @@ func readMap(text string) house {
 // that it is at or below, and its line; -1 if there is none.
 func (rooms house) find(dir string) (entry string, line int) {
 	line = -1
-	for i, paths := range rooms {
-		for _, p := range paths {
+	for i, row := range rooms {
+		for _, p := range row.paths {
 			if (dir == p || strings.HasPrefix(dir, p+"/")) && len(p) > len(entry) {
 				entry, line = p, i
 			}

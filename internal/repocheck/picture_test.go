@@ -38,7 +38,7 @@ func imported(t testing.TB, all tree) map[string][]string {
 	direct := map[string]map[string]bool{}
 	for _, file := range all.having(".go") {
 		from := path.Dir(file)
-		if isTest(file) || strings.HasPrefix(from, "examples") || strings.HasPrefix(from, "tools") || strings.HasPrefix(from, "e2e") {
+		if isTest(file) || strings.HasPrefix(from, "examples") || strings.HasPrefix(from, "tools") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, all.read(t, file), parser.ImportsOnly)

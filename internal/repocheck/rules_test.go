@@ -36,7 +36,7 @@ func check(t *testing.T, r rule, cases []bad) {
 	}
 }
 
-const testMap = "| layer | package | content |\n|---|---|---|\n| 0 | `core` | |\n| 1 | `strip`, `mend` (a module) | |\n| 1 | `strip/deep` | `core` |\n| 2 | `internal/schema`, `retry` | |\n| tests | `e2e` | |\n"
+const testMap = "| ring | package | content |\n|---|---|---|\n| core | `core` | |\n| core | `strip`, `mend` (a module) | |\n| core | `strip/deep` | `core` |\n| policy | `internal/schema`, `retry` | |\n| test | `tools` | |\n"
 
 func TestImports(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestImports(t *testing.T) {
 		{"same line", with(files{"strip/a.go": in("strip", module+"/mend")}), []string{"not above strip"}},
 		{"a longer path is an entry of its own", with(files{"strip/a.go": in("strip", strip+"/deep"), "strip/deep/a.go": in("deep", strip)}), []string{"strip/a.go:4: imports " + strip + "/deep, which is not above strip"}},
 		{"a test may look down", with(files{"core/a_test.go": in("core_test", strip, "example.com/testify/require")}), nil},
-		{"test support", with(files{"strip/a.go": in("strip", module+"/e2e")}), []string{"not above strip"}},
+		{"test support", with(files{"strip/a.go": in("strip", module+"/tools/x")}), []string{"not above strip"}},
 		{"not in the map", with(files{"corex/a.go": "package corex\n", "strip/b.go": in("strip", module+"/corex")}), []string{"corex/a.go: corex is not in the map", "imports " + module + "/corex"}},
 		{"a dependency of its own", with(files{"retry/a.go": in("retry", "github.com/cenkalti/backoff/v4"), "internal/schema/b.go": in("schema", "github.com/santhosh-tekuri/jsonschema/v5")}), nil},
 		{"the dependency of another", with(files{"strip/a.go": in("strip", "github.com/cenkalti/backoff/v4")}), []string{"strip/a.go:4: imports github.com/cenkalti/backoff/v4, a dependency that strip is not to have"}},
@@ -99,6 +99,16 @@ func TestWords(t *testing.T) {
 		{"unfinished", files{"a.go": "package p\n\n// TO" + "DO: more\n", "b.md": "FIX" + "ME", "c.txt": "XX" + "X here"}, []string{"a.go:3", "b.md:1", "c.txt:1"}},
 		{"paths", files{"a.txt": "in /ho" + "me/me/x\nor \"/wo" + "rk/x\"\nor /tm" + "p/x\nor C:\\Us" + "ers\\me\n/ro" + "ot/x\n"}, []string{"a.txt:1", "a.txt:2", "a.txt:3", "a.txt:4", "a.txt:5"}},
 		{"not text", files{"a.bin": "\x00 /ho" + "me/me/x"}, nil},
+	})
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	check(t, names, []bad{
+		{"plain", files{"a.go": "package p\n\ntype retryStep struct{ begin, essays int }\n\nfunc HasLackey() {}\n"}, nil},
+		{"riddles", files{"a.go": "package p\n\ntype step struct {\n\tgivenItem int\n}\n\nfunc (s *step) Says() {}\n\nvar behind, x int\n\ntype i interface{ Fate() int }\n"},
+			[]string{"a.go:3", "a.go:4", "a.go:7", "a.go:11", "a.go:9"}},
+		{"tests", files{"a_test.go": "package p\n\nfunc says() {}\n"}, nil},
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 // navigation finds pages below docs that are in no section of the site, or in several by
 // their names.
 func navigation(t testing.TB, all tree) []string {
-	const file = "site/nav.json"
+	const file = "docs/site/nav.json"
 	var sections []struct {
 		Text  string
 		Pages []string
@@ -49,8 +49,8 @@ func TestNavigation(t *testing.T) {
 	require.Empty(t, navigation(t, open(t, "../..")))
 	const nav = `[{"text":"Start","pages":["README.md","docs/a.md"]},{"text":"More","pages":["docs/more/*.md","docs/gone.md"]}]`
 	check(t, navigation, []bad{
-		{"in a section", files{"site/nav.json": nav, "docs/a.md": "", "docs/more/b.md": "", "docs/more/b.toml": "", "other.md": ""}, nil},
-		{"in none", files{"site/nav.json": nav, "docs/b.md": "", "docs/more/deep/c.md": ""}, []string{"docs/b.md: in no section", "docs/more/deep/c.md: in no section"}},
-		{"twice", files{"site/nav.json": `[{"pages":["docs/a.md"]},{"pages":["docs/a.md"]}]`, "docs/a.md": ""}, []string{"docs/a.md: 2 times"}},
+		{"in a section", files{"docs/site/nav.json": nav, "docs/a.md": "", "docs/more/b.md": "", "docs/more/b.toml": "", "other.md": ""}, nil},
+		{"in none", files{"docs/site/nav.json": nav, "docs/b.md": "", "docs/more/deep/c.md": ""}, []string{"docs/b.md: in no section", "docs/more/deep/c.md: in no section"}},
+		{"twice", files{"docs/site/nav.json": `[{"pages":["docs/a.md"]},{"pages":["docs/a.md"]}]`, "docs/a.md": ""}, []string{"docs/a.md: 2 times"}},
 	})
 }

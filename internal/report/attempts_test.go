@@ -3,7 +3,6 @@ package report_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/test/reports"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -26,11 +26,11 @@ func TestAttempts(t *testing.T) {
 			FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{InputTokens: 7, OutputTokens: 2},
 		}, nil
 	}
-	req := &middleware.Request{Model: "m", Tools: tools, Messages: []middleware.Message{middleware.User("?")}}
+	req := &middleware.Request{Model: "m", Tools: reports.Tools, Messages: []middleware.Message{middleware.User("?")}}
 	resp, err := argsvalidate.New(argsvalidate.Options{})(model)(t.Context(), req)
 	require.NoError(t, err)
 	r := middleware.ReportOf(resp, err)
-	s := report.Step{Tools: tools, Final: r.Final, Attempts: report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, tools, nil)}
+	s := report.Step{Tools: reports.Tools, Final: r.Final, Attempts: report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, reports.Tools, nil)}
 	require.Len(t, s.Attempts, 2)
 	first, second := s.Attempts[0], s.Attempts[1]
 	require.Equal(t, report.Invalid, first.Calls[0].AsSent)
@@ -63,7 +63,7 @@ func TestAttemptsWithAnotherName(t *testing.T) {
 		Message:  middleware.Assistant("", sent),
 		Verdicts: []middleware.Verdict{{Call: ran, Changes: []middleware.Change{{By: "name"}}}},
 	}}}
-	call := report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, tools, nil)[0].Calls[0]
+	call := report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, reports.Tools, nil)[0].Calls[0]
 	require.Equal(t, report.OK, call.Final)
 	require.Equal(t, "getWeather", call.Sent.Name)
 	require.Equal(t, "get_weather", call.Ran.Name)
@@ -80,7 +80,7 @@ func TestAttemptsKeepVerdicts(t *testing.T) {
 		{Message: middleware.Assistant("", call, call), Verdicts: []middleware.Verdict{{Call: call, Unchecked: true}}},
 		{Err: errors.New("secret text")},
 	}}
-	got := report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, tools, nil)
+	got := report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, reports.Tools, nil)
 	require.Equal(t, report.Invalid, got[0].Calls[0].AsSent)
 	require.Equal(t, []middleware.Issue{rule}, got[0].Calls[0].Issues)
 	for _, c := range got[1].Calls {
@@ -88,7 +88,7 @@ func TestAttemptsKeepVerdicts(t *testing.T) {
 		require.Equal(t, report.NoSchema, c.Final)
 	}
 	require.Equal(t, "error", got[2].Error)
-	got = report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, tools, func(error) string { return "timeout" })
+	got = report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, reports.Tools, func(error) string { return "timeout" })
 	require.Equal(t, "timeout", got[2].Error)
 }
 
@@ -134,7 +134,7 @@ func TestVerdicts(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	s := turn(1, "m", check(t, middleware.FinishToolCalls, "get_weather", `{"city":null,"days":0.5,"x":1}`, "nothing", `{}`, "plan", `nonsense`))
+	s := reports.Turn(1, "m", reports.Check(t, middleware.FinishToolCalls, "get_weather", `{"city":null,"days":0.5,"x":1}`, "nothing", `{}`, "plan", `nonsense`))
 	got := report.ViewStep(s)[0].Calls
 	byPlace := map[string]report.Fault{}
 	for _, f := range got[0].Faults {
@@ -147,10 +147,10 @@ func TestFaults(t *testing.T) {
 	require.Equal(t, "number", byPlace["/days"].Received)
 	require.Equal(t, "additionalProperties", byPlace["/x"].Code)
 	require.Equal(t, "get_weather, plan, free, odd", got[1].Faults[0].Expected)
-	like := turn(1, "m", check(t, middleware.FinishToolCalls, "pla", `{}`))
+	like := reports.Turn(1, "m", reports.Check(t, middleware.FinishToolCalls, "pla", `{}`))
 	require.Equal(t, "plan (the most similar), get_weather, free, odd", report.ViewStep(like)[0].Calls[0].Faults[0].Expected)
 	require.Empty(t, got[2].Faults[0].Received, "not JSON has no type")
-	many := turn(1, "m", check(t, middleware.FinishToolCalls, "plan", `{"steps":[`+manyWrong(500)+`]}`))
+	many := reports.Turn(1, "m", reports.Check(t, middleware.FinishToolCalls, "plan", `{"steps":[`+manyWrong(500)+`]}`))
 	shown := report.ViewStep(many)[0].Calls[0]
 	require.Len(t, shown.Faults, 20)
 	require.Equal(t, 480, shown.More)
@@ -179,10 +179,12 @@ func TestDemands(t *testing.T) {
 		step := report.Step{Tools: declared, Attempts: []report.Attempt{{Calls: calls}}}
 		f := report.NewFigures(report.Options{})
 		f.Add(&step)
-		var b strings.Builder
-		require.NoError(t, report.WriteAnnotations(&b, f.Summary(), report.Layout{}))
-		at, want, _ := strings.Cut(c.want, ":")
-		require.Contains(t, b.String(), at+" at /v:"+want, name)
+		var got []string
+		for _, fault := range f.Summary().Findings[0].Faults {
+			require.Equal(t, "/v", fault.Pointer, name)
+			got = append(got, fault.Code+": "+report.Types(fault))
+		}
+		require.Contains(t, got, c.want, name)
 	}
 }
 

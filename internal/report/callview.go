@@ -36,14 +36,14 @@ const maxValue = 200
 // viewOf returns what is shown of a call with these faults.
 func viewOf(c *Call, faults []Fault) CallView {
 	v := CallView{
-		Tool: name(c.Ran.Name), Kind: visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
-		Note: visible(text.Clip(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
+		Tool: Name(c.Ran.Name), Kind: Visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
+		Note: Visible(text.Clip(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
 	}
 	if v.Note == "" {
 		v.Note = uncheckedNotes[c.AsSent]
 	}
 	if c.Ran.Name != c.Sent.Name {
-		v.SentTool = name(c.Sent.Name)
+		v.SentTool = Name(c.Sent.Name)
 	}
 	v.Sent, v.Ran = Mark(c.Sent.Arguments, c.Ran.Arguments, c.Issues)
 	if c.Sent.Arguments == c.Ran.Arguments {
@@ -54,14 +54,14 @@ func viewOf(c *Call, faults []Fault) CallView {
 			f.Message = "sent " + f.value
 		}
 		f.value = ""
-		f.Pointer, f.Code = visible(f.Pointer, false), visible(f.Code, false)
-		f.Message, f.Schema = visible(f.Message, true), visible(f.Schema, true)
+		f.Pointer, f.Code = Visible(f.Pointer, false), Visible(f.Code, false)
+		f.Message, f.Schema = Visible(f.Message, true), Visible(f.Schema, true)
 		v.Faults = append(v.Faults, f)
 	}
 	for _, ch := range c.Changes[:min(len(c.Changes), maxFaults)] {
 		v.Changes = append(v.Changes, middleware.Change{
-			By: visible(text.Clip(ch.By, maxName), false), Pointer: visible(text.Clip(ch.Pointer, maxPointer), false),
-			Before: visible(text.Clip(ch.Before, maxValue), false), After: visible(text.Clip(ch.After, maxValue), false),
+			By: Visible(text.Clip(ch.By, maxName), false), Pointer: Visible(text.Clip(ch.Pointer, maxPointer), false),
+			Before: Visible(text.Clip(ch.Before, maxValue), false), After: Visible(text.Clip(ch.After, maxValue), false),
 		})
 	}
 	return v

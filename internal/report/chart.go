@@ -55,9 +55,9 @@ func (v rowsView) Cells(row Counts) []string {
 	for _, c := range columns {
 		switch {
 		case c.share != nil:
-			cells = append(cells, share(c.share(row)))
+			cells = append(cells, Share(c.share(row)))
 		case c.always || c.value(v.Total) > 0:
-			cells = append(cells, dot(c.value(row)))
+			cells = append(cells, Dot(c.value(row)))
 		}
 	}
 	return cells

@@ -12,10 +12,10 @@ import (
 // maxName is how many bytes of a model-written name are kept as a key, and shown.
 const maxName = 200
 
-// visible replaces the characters of s that a reader cannot see or that change
+// Visible replaces the characters of s that a reader cannot see or that change
 // what is around them: control characters, marks of direction, bytes that are not
 // UTF-8. Spaces stay, and line ends and tabs too if lines is set.
-func visible(s string, lines bool) string {
+func Visible(s string, lines bool) string {
 	harmless := func(r rune) bool {
 		return unicode.IsPrint(r) && r != utf8.RuneError || lines && (r == '\n' || r == '\t')
 	}
@@ -42,10 +42,10 @@ func visible(s string, lines bool) string {
 	return b.String()
 }
 
-// name returns a model-written name for people: on one line, never empty.
-func name(s string) string {
+// Name returns a model-written name for people: on one line, never empty.
+func Name(s string) string {
 	if s == "" {
 		return "(none)"
 	}
-	return visible(text.Clip(s, maxName), false)
+	return Visible(text.Clip(s, maxName), false)
 }

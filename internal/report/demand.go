@@ -96,9 +96,9 @@ func expectedAt(node *view.Node, code string, got rawjson.Value) string {
 	return words(wants)
 }
 
-// received names a type that was received. If the fault is not in the type, it is
+// Received names a type that was received. If the fault is not in the type, it is
 // "another string".
-func received(code, kind string) string {
+func Received(code, kind string) string {
 	switch {
 	case slices.Contains(notTyped, code):
 		return ""

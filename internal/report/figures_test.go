@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/test/reports"
 	"github.com/toolmend/toolmend/middleware"
 )
 
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	s := summary(t, report.Options{})
+	s := reports.Summary(t, report.Options{})
 	require.Equal(t, report.Counts{
 		Calls: 13, Invalid: 4, Unparseable: 2, Unknown: 2, Truncated: 1, Unchecked: 2, Unusable: 1,
 		Mended: 2, Repaired: 2, Final: 7, Reasked: 1, First: 10, FirstValid: 1,
@@ -57,7 +58,7 @@ func TestFigures(t *testing.T) {
 func TestFaultRows(t *testing.T) {
 	t.Parallel()
 	got := map[string]report.FaultRow{}
-	s := summary(t, report.Options{})
+	s := reports.Summary(t, report.Options{})
 	for _, f := range s.Faults {
 		got[f.Tool+f.Pointer+" "+f.Code] = f
 	}
@@ -78,9 +79,9 @@ func TestValues(t *testing.T) {
 	figures := func(o report.Options) report.Summary {
 		f := report.NewFigures(o)
 		for i := range 40 {
-			f.Add(turn(i, "model-"+string(rune('a'+i%2)), check(t, middleware.FinishToolCalls, "get_weather", `{"city":"Oslo","unit":"kelvin"}`)))
-			f.Add(turn(i, "model-a", check(t, middleware.FinishToolCalls, "get_weather", fmt.Sprintf(`{"city":"Oslo","unit":"%d%s"}`, i%20, strings.Repeat("x", 200)))))
-			f.Add(turn(i, "model-a", check(t, middleware.FinishToolCalls, "get_weather", `{"city":"Oslo","city":"Rome"}`)))
+			f.Add(reports.Turn(i, "model-"+string(rune('a'+i%2)), reports.Check(t, middleware.FinishToolCalls, "get_weather", `{"city":"Oslo","unit":"kelvin"}`)))
+			f.Add(reports.Turn(i, "model-a", reports.Check(t, middleware.FinishToolCalls, "get_weather", fmt.Sprintf(`{"city":"Oslo","unit":"%d%s"}`, i%20, strings.Repeat("x", 200)))))
+			f.Add(reports.Turn(i, "model-a", reports.Check(t, middleware.FinishToolCalls, "get_weather", `{"city":"Oslo","city":"Rome"}`)))
 		}
 		return f.Summary()
 	}
@@ -103,12 +104,8 @@ func TestValues(t *testing.T) {
 	require.Equal(t, `one of "celsius", "fahrenheit"`, unit.Expected)
 	require.Empty(t, byCode["duplicate_key"].Values)
 	require.Equal(t, "each property once", byCode["duplicate_key"].Expected)
-	for format := range writers {
-		if format == "html" || format == "md" {
-			require.Contains(t, written(t, format, s, report.Layout{Values: true}), "×40", format)
-		}
-		require.NotContains(t, written(t, format, s, report.Layout{}), "kelvin", format)
-	}
+	require.Contains(t, html.Written(t, s, report.Layout{Values: true}), "×40")
+	require.NotContains(t, html.Written(t, s, report.Layout{}), "kelvin")
 	for _, row := range figures(report.Options{NoExamples: true}).Faults {
 		require.Empty(t, row.Values)
 	}
@@ -118,7 +115,7 @@ func TestValues(t *testing.T) {
 // TestFiguresAreBounded: whatever names models choose, the number of rows is bounded, and so is the
 // memory. The sums stay right. It is not parallel, because it measures the heap.
 func TestFiguresAreBounded(t *testing.T) {
-	calls := check(t, middleware.FinishToolCalls, "get_weather", `{"days":"x"}`)
+	calls := reports.Check(t, middleware.FinishToolCalls, "get_weather", `{"days":"x"}`)
 	f := report.NewFigures(report.Options{})
 	const n = 30_000
 	long := strings.Repeat("n", 500)
@@ -134,7 +131,7 @@ func TestFiguresAreBounded(t *testing.T) {
 		c.FinalIssues = c.Issues
 		c.Changes = []middleware.Change{{By: fmt.Sprint("rule", i), Pointer: fmt.Sprintf("/p%dx", i)}}
 		c.Note = fmt.Sprint("note", i, long)
-		f.Add(&report.Step{ID: long, File: "f", Model: fmt.Sprint("m", i, long), Tools: tools, Error: fmt.Sprint("e", i), Attempts: []report.Attempt{{Calls: []report.Call{c}}}})
+		f.Add(&report.Step{ID: long, File: "f", Model: fmt.Sprint("m", i, long), Tools: reports.Tools, Error: fmt.Sprint("e", i), Attempts: []report.Attempt{{Calls: []report.Call{c}}}})
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -151,18 +148,18 @@ func TestFiguresAreBounded(t *testing.T) {
 	require.Equal(t, n-10_000, s.Models[0].Calls)
 	require.Equal(t, report.Others, s.Models[0].Model)
 	require.Len(t, s.Findings, report.DefaultFindings)
-	html := written(t, "html", s, report.Layout{Values: true})
+	html := html.Written(t, s, report.Layout{Values: true})
 	require.LessOrEqual(t, len(html), 1_000_000)
 }
 
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	for findings, want := range map[int]int{report.AllFindings: 10, 0: 10, 3: 3} {
-		s := summary(t, report.Options{Findings: findings})
+		s := reports.Summary(t, report.Options{Findings: findings})
 		require.Len(t, s.Findings, want)
 		require.Equal(t, 10, s.Bad)
 	}
-	for _, f := range summary(t, report.Options{}).Findings {
+	for _, f := range reports.Summary(t, report.Options{}).Findings {
 		require.Empty(t, f.Arguments)
 		for _, fault := range f.Faults {
 			require.Empty(t, fault.Message)
@@ -178,7 +175,7 @@ func TestExamples(t *testing.T) {
 	long := `{"city":"` + strings.Repeat("x", 5_000) + `","days":"3"}`
 	for i, arguments := range []string{long, `{"city":"a","days":"3"}`, `{"city":"b","days":"4"}`, `{"city":"c","days":"5"}`, `{"city":"d","days":"6"}`} {
 		for _, model := range []string{"m1", "m2", "m3", "m4"} {
-			f.Add(turn(i+1, model, check(t, middleware.FinishToolCalls, "get_weather", arguments)))
+			f.Add(reports.Turn(i+1, model, reports.Check(t, middleware.FinishToolCalls, "get_weather", arguments)))
 		}
 	}
 	s := f.Summary()
@@ -190,12 +187,12 @@ func TestExamples(t *testing.T) {
 		require.Less(t, x.Call.Bytes, 100)
 	}
 	require.Len(t, models, 3)
-	require.Empty(t, summary(t, report.Options{NoExamples: true}).Examples)
+	require.Empty(t, reports.Summary(t, report.Options{NoExamples: true}).Examples)
 }
 
 func TestSeries(t *testing.T) {
 	t.Parallel()
-	calls := check(t, middleware.FinishToolCalls, "get_weather", `{"city":"a"}`, "get_weather", `{"city":"a","days":"3"}`, "get_weather", `{}`, "free", `{}`)
+	calls := reports.Check(t, middleware.FinishToolCalls, "get_weather", `{"city":"a"}`, "get_weather", `{"city":"a","days":"3"}`, "get_weather", `{}`, "free", `{}`)
 	start := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	var s report.Series
 	for _, at := range []time.Duration{0, time.Second, 90 * time.Second, -time.Minute, 24 * time.Hour, -10 * 24 * time.Hour, 3 * time.Millisecond} {
@@ -227,7 +224,7 @@ func TestSeries(t *testing.T) {
 // Steps are added and read at the same time.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
-	all := steps(t)
+	all := reports.Steps(t)
 	f := report.NewFigures(report.Options{})
 	var wg sync.WaitGroup
 	for range 4 {

@@ -11,73 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/test/reports"
 	"github.com/toolmend/toolmend/middleware"
 )
-
-// many returns the figures of n calls that are repaired and n that are not valid in the
-// end, to one of four tools each.
-func many(t *testing.T, n int) report.Summary {
-	t.Helper()
-	calls := check(t, middleware.FinishToolCalls, "get_weather", `{"city":"Oslo","days":"3"}`, "get_weather", `{"days":1,"x":2}`)
-	f := report.NewFigures(report.Options{Findings: report.AllFindings, NoExamples: true})
-	for i := range n {
-		one := append([]report.Call(nil), calls...)
-		for c := range one {
-			if i >= n-3 { // the last ones
-				one[c].Sent.Name = fmt.Sprint("other", i)
-			}
-		}
-		f.Add(turn(i+1, "m", one))
-	}
-	return f.Summary()
-}
-
-// GitHub shows ten errors and ten warnings. Each tool and code has one before one has
-// two, wherever it is in the log.
-func TestAnnotationsAreSpread(t *testing.T) {
-	t.Parallel()
-	got := written(t, "annotations", many(t, 30), report.Layout{})
-	require.Equal(t, 10, strings.Count(got, "::error "))
-	require.Equal(t, 10, strings.Count(got, "::warning "))
-	for _, other := range []string{"other27", "other28", "other29"} {
-		require.Equal(t, 2, strings.Count(got, "call to "+other+"::"), other)
-	}
-	few := written(t, "annotations", many(t, 4), report.Layout{})
-	require.Equal(t, 4, strings.Count(few, "::error "))
-}
-
-// Code scanning takes 5,000 results. A call has all of its results or none.
-func TestSARIFIsBounded(t *testing.T) {
-	t.Parallel()
-	var v struct {
-		Runs []struct {
-			Results    []struct{ Level string }
-			Properties struct{ Omitted, Calls int }
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(written(t, "sarif", many(t, 3_000), report.Layout{})), &v))
-	run := v.Runs[0]
-	levels := map[string]int{}
-	for _, r := range run.Results {
-		levels[r.Level]++
-	}
-	// A pair of calls has three results: one warning, two errors.
-	require.Equal(t, map[string]int{"warning": 1_667, "error": 3_332}, levels)
-	require.Equal(t, 6_000-1_667-1_666, run.Properties.Omitted)
-	require.Equal(t, 6_000, run.Properties.Calls)
-}
 
 // The HTML file has at most a million bytes: if it would have more, it has fewer examples
 // and shorter tables.
 func TestHTMLIsBounded(t *testing.T) {
 	t.Parallel()
-	s := summary(t, report.Options{})
+	s := reports.Summary(t, report.Options{})
 	x := s.Examples[0]
 	x.Call.Sent = []report.Segment{{Text: strings.Repeat("<", 20_000)}} // four bytes each
 	for range 200 {
 		s.Examples = append([]report.Example{x}, s.Examples...)
 	}
-	got := written(t, "html", s, report.Layout{Values: true})
+	got := html.Written(t, s, report.Layout{Values: true})
 	require.LessOrEqual(t, len(got), 1_000_000)
 	require.Contains(t, got, `<article class="call">`)
 	for i := range 5_000 {
@@ -85,7 +33,7 @@ func TestHTMLIsBounded(t *testing.T) {
 		s.Models = append(s.Models, report.Row{Model: strings.Repeat("<", 190) + fmt.Sprint(i)})
 	}
 	s.Examples = nil
-	got = written(t, "html", s, report.Layout{})
+	got = html.Written(t, s, report.Layout{})
 	require.LessOrEqual(t, len(got), 1_000_000)
 	require.Contains(t, got, "more rows")
 }
@@ -100,7 +48,7 @@ func TestValueBytes(t *testing.T) {
 		arguments := fmt.Sprintf(`{"unit":"%d%s"}`, i, strings.Repeat("x", 200))
 		sent := middleware.ToolCall{Name: "get_weather", Arguments: arguments}
 		for m := range 5_000 {
-			f.Add(turn(1, fmt.Sprint("m", m), []report.Call{{Sent: sent, Ran: sent, AsSent: report.Invalid, Final: report.Invalid, Issues: issue, FinalIssues: issue}}))
+			f.Add(reports.Turn(1, fmt.Sprint("m", m), []report.Call{{Sent: sent, Ran: sent, AsSent: report.Invalid, Final: report.Invalid, Issues: issue, FinalIssues: issue}}))
 		}
 	}
 	bytes, calls := 0, 0
@@ -130,7 +78,7 @@ func TestLargeSchemaIsReadOnce(t *testing.T) {
 	sent := middleware.ToolCall{Name: "t", Arguments: `{"p1":1}`}
 	issues := []middleware.Issue{{Code: "type", Pointer: "/p1"}}
 	call := report.Call{Sent: sent, Ran: sent, AsSent: report.Invalid, Final: report.Invalid, Issues: issues, FinalIssues: issues}
-	step := turn(1, "m", slices.Repeat([]report.Call{call}, 300))
+	step := reports.Turn(1, "m", slices.Repeat([]report.Call{call}, 300))
 	step.Tools = []middleware.Tool{{Name: "t", Parameters: parameters}}
 	start := time.Now()
 	shown := report.ViewStep(step)

@@ -243,7 +243,7 @@ func appendCut(out []Segment, text string, like Segment) []Segment {
 		most = maxChanged
 	}
 	piece := func(s string) {
-		like.Text = visible(s, true)
+		like.Text = Visible(s, true)
 		out = append(out, like)
 	}
 	if len(text) <= most {

@@ -1,5 +1,6 @@
 // Package report turns model calls and their validation into figures and
-// findings, and writes them for people and for other programs.
+// findings, and writes them as HTML and as lines of JSON. Package ci of the command
+// writes them in the formats of programs that run checks.
 //
 //	figures := report.NewFigures(report.Options{})
 //	for _, step := range steps {
@@ -10,8 +11,7 @@
 // A [Step] is one model call of a client with all of its attempts. The gateway
 // makes it from a middleware.Report, and `toolmend check` from a line of a log;
 // both use a [Checker]. [Figures] counts steps in bounded memory, and
-// [Figures.Summary] returns what was counted. WriteHTML, WriteMarkdown,
-// WriteAnnotations, WriteJUnit, WriteSARIF, WriteJSONCalls and WriteJSON
+// [Figures.Summary] returns what was counted. WriteHTML, WriteJSONCalls and WriteJSON
 // write it.
 //
 // # Values
@@ -19,9 +19,7 @@
 // Names of tools, models and properties are written by models, and so are the
 // arguments. Every writer escapes them, cuts long ones and replaces characters
 // that its format does not allow. HTML and the lines of JSON show arguments and
-// messages; HTML leaves them out on request. Annotations, JUnit and SARIF show
-// tools, pointers, codes, types and what a schema asks for, and no values that
-// models wrote unless they are asked to.
+// messages; HTML leaves them out on request.
 package report
 
 import (

@@ -56,16 +56,16 @@ func Style() string {
 
 var funcs = template.FuncMap{
 	"num":     anyNumber,
-	"dot":     dot,
-	"share":   share,
+	"dot":     Dot,
+	"share":   Share,
 	"plural":  text.Plural[int],
-	"name":    name,
-	"shown":   func(s string) string { return visible(text.Clip(s, maxText), true) },
+	"name":    Name,
+	"shown":   func(s string) string { return Visible(text.Clip(s, maxText), true) },
 	"pointer": shownPointer,
-	"at":      at,
-	"types":   types,
-	"got":     received,
-	"place":   where,
+	"at":      At,
+	"types":   Types,
+	"got":     Received,
+	"place":   Where,
 	"seconds": seconds,
 	"tone":    tone,
 	"bar":     bar,
@@ -80,16 +80,16 @@ func anyNumber(n any) string {
 	return fmt.Sprint(n)
 }
 
-// dot leaves out zeros, so that the other figures stand out.
-func dot(n int) string {
+// Dot leaves out zeros, so that the other figures stand out.
+func Dot(n int) string {
 	if n == 0 {
 		return "."
 	}
 	return text.Number(n)
 }
 
-// share writes a part of a whole in percent, or a dot if it is not defined.
-func share(n, of int) string {
+// Share writes a part of a whole in percent, or a dot if it is not defined.
+func Share(n, of int) string {
 	if of == 0 {
 		return "."
 	}
@@ -101,11 +101,11 @@ func shownPointer(p string) string {
 	if p == "" {
 		return "the arguments"
 	}
-	return visible(p, false)
+	return Visible(p, false)
 }
 
-// at returns the place of a fault for people.
-func at(code, pointer string) string {
+// At returns the place of a fault for people.
+func At(code, pointer string) string {
 	switch code {
 	case string(UnknownTool):
 		return "the name"
@@ -115,9 +115,9 @@ func at(code, pointer string) string {
 	return shownPointer(pointer)
 }
 
-// types says what was expected and received at a fault.
-func types(f Fault) string {
-	expected, got := visible(f.Expected, false), received(f.Code, f.Received)
+// Types says what was expected and received at a fault.
+func Types(f Fault) string {
+	expected, got := Visible(f.Expected, false), Received(f.Code, f.Received)
 	switch {
 	case f.Code == string(UnknownTool) && expected != "":
 		return "the tools are " + expected
@@ -131,15 +131,15 @@ func types(f Fault) string {
 	return ""
 }
 
-// where returns a place in a log: file and line, else the id of the step.
-func where(file string, line int, id string) string {
+// Where returns a place in a log: file and line, else the id of the step.
+func Where(file string, line int, id string) string {
 	switch {
 	case file != "" && line > 0:
-		return name(filepath.Base(file)) + ":" + strconv.Itoa(line)
+		return Name(filepath.Base(file)) + ":" + strconv.Itoa(line)
 	case file != "":
-		return name(filepath.Base(file))
+		return Name(filepath.Base(file))
 	case id != "":
-		return name(id)
+		return Name(id)
 	}
 	return ""
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/test/reports"
 )
 
 // The templates for a page that shows single steps.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	all := steps(t)
+	all := reports.Steps(t)
 	two := all[len(all)-1]
 	two.Attempts[0].Replies[0].Text += " <b>"
-	s := summary(t, report.Options{})
+	s := reports.Summary(t, report.Options{})
 	first := report.ViewStep(two)[0]
 	var b bytes.Buffer
 	for _, part := range []struct {
@@ -31,7 +32,7 @@ func TestTemplates(t *testing.T) {
 		require.NoError(t, report.Templates().ExecuteTemplate(&b, part.name, part.data))
 		b.WriteString("\n\n")
 	}
-	golden(t, "parts.html", b.String())
+	reports.Golden(t, "parts.html", b.String())
 	require.NotContains(t, b.String(), " <b>\n")
 	require.Contains(t, b.String(), "&lt;b&gt;")
 	require.NotContains(t, b.String(), "style=")
@@ -40,7 +41,7 @@ func TestTemplates(t *testing.T) {
 // A clone is the caller's own.
 func TestTemplatesAreClones(t *testing.T) {
 	t.Parallel()
-	require.NotEmpty(t, written(t, "html", summary(t, report.Options{}), report.Layout{}))
+	require.NotEmpty(t, html.Written(t, reports.Summary(t, report.Options{}), report.Layout{}))
 	mine := report.Templates()
 	_, err := mine.Parse(`{{define "verdict"}}mine{{end}}`)
 	require.NoError(t, err)

@@ -1,121 +1,73 @@
 package report_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"io"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/test/reports"
 )
 
-// writers are all formats that have a Layout.
-var writers = map[string]func(io.Writer, report.Summary, report.Layout) error{
-	"html":        report.WriteHTML,
-	"annotations": report.WriteAnnotations,
-	"junit.xml":   report.WriteJUnit,
-	"sarif":       report.WriteSARIF,
-	"md": func(w io.Writer, s report.Summary, l report.Layout) error {
-		return report.WriteMarkdown(w, s, l, report.MaxStepSummary)
-	},
-}
+var html = reports.Writer(report.WriteHTML)
 
-// written returns what a writer writes.
-func written(t testing.TB, format string, s report.Summary, l report.Layout) string {
-	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, writers[format](&b, s, l))
-	return b.String()
-}
-
-func TestGolden(t *testing.T) {
+func TestHTML(t *testing.T) {
 	t.Parallel()
-	s := summary(t, report.Options{Content: true})
-	sections := []report.Section{{Title: "Hints", Text: []string{"What would help most."}, Caption: "By tool", Columns: []string{"Tool", "Calls"}, Numbers: []int{1}, Rows: [][]string{{"plan", "3"}}}}
-	for format := range writers {
-		for suffix, l := range map[string]report.Layout{
-			"":        {Sections: sections},
-			".values": {Sections: sections, Values: true, Title: "Yesterday", Final: true},
-		} {
-			golden(t, "report"+suffix+"."+format, strings.ReplaceAll(written(t, format, s, l), report.Style(), "…style…"))
-		}
-	}
-	twin, err := json.MarshalIndent(s, "", " ")
+	reports.Laws(t, "html", html, readHTML)
+}
+
+// The JSON form of the figures is stable.
+func TestSummaryJSON(t *testing.T) {
+	t.Parallel()
+	twin, err := json.MarshalIndent(reports.Summary(t, report.Options{Content: true}), "", " ")
 	require.NoError(t, err)
-	golden(t, "summary.json", string(twin)+"\n")
+	reports.Golden(t, "summary.json", string(twin)+"\n")
 }
 
 // A report of nothing is a whole report.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
-	s := report.NewFigures(report.Options{}).Summary()
-	require.Contains(t, written(t, "html", s, report.Layout{}), "0 calls")
-	require.Contains(t, written(t, "md", s, report.Layout{}), "0 calls")
-	require.Empty(t, written(t, "annotations", s, report.Layout{}))
-	require.NoError(t, xml.Unmarshal([]byte(written(t, "junit.xml", s, report.Layout{})), new(struct{})))
-	require.Contains(t, written(t, "sarif", s, report.Layout{}), `"results":[]`)
+	require.Contains(t, html.Written(t, report.NewFigures(report.Options{}).Summary(), report.Layout{}), "0 calls")
 }
 
-// Each writer returns the error of its output.
-func TestWriteErrors(t *testing.T) {
+// The HTML file says in its first line whether it shows values.
+func TestNotice(t *testing.T) {
 	t.Parallel()
-	s := summary(t, report.Options{})
-	for format, write := range writers {
-		for _, n := range []int{0, 10, 500} {
-			if format == "annotations" && n == 500 {
-				n = 200
-			}
-			require.ErrorIs(t, write(&failing{n}, s, report.Layout{}), errFull, format)
-		}
-	}
-}
-
-// Without Values no format shows a value that a model wrote. The HTML file says so in
-// its first line.
-func TestNoValues(t *testing.T) {
-	t.Parallel()
-	s := summary(t, report.Options{Content: true})
-	for format := range writers {
-		with, without := written(t, format, s, report.Layout{Values: true}), written(t, format, s, report.Layout{})
-		for _, value := range []string{"Oslo", "kelvin"} {
-			require.Contains(t, with, value, format)
-			require.NotContains(t, without, value, format)
-		}
-	}
 	first := func(l report.Layout) string {
-		_, body, _ := strings.Cut(written(t, "html", s, l), "<body>")
+		_, body, _ := strings.Cut(html.Written(t, reports.Summary(t, report.Options{Content: true}), l), "<body>")
 		return strings.Split(strings.TrimSpace(body), "\n")[0]
 	}
 	require.Contains(t, first(report.Layout{Values: true}), "shows tool calls with their arguments")
 	require.Contains(t, first(report.Layout{}), "shows no arguments")
 }
 
-// Figures that were made without Options.Content have no values to show, except for
-// the examples of the HTML file.
-func TestNoContent(t *testing.T) {
-	t.Parallel()
-	s := summary(t, report.Options{NoExamples: true})
-	for format := range writers {
-		got := written(t, format, s, report.Layout{Values: true})
-		require.NotContains(t, got, "Oslo", format)
-		require.NotContains(t, got, "kelvin", format)
-	}
-}
+// The tags and attributes of the templates. There is no script, no link and no image.
+var (
+	tag        = regexp.MustCompile(`<([^>]*)>`)
+	tagName    = regexp.MustCompile(`^/?(html|head|meta|title|style|body|main|section|article|header|h1|h2|h3|h4|p|b|a|nav|ul|ol|li|table|caption|thead|tbody|tfoot|tr|th|td|span|div|pre|code|mark|sup|svg|rect|text|figure|figcaption)( |$)`)
+	attribute  = regexp.MustCompile(`^( (href|lang|charset|http-equiv|content|name|class|id|scope|colspan|tabindex|role|aria-label|aria-hidden|viewBox|preserveAspectRatio|x|y|width|height|text-anchor|dir)(="[^"<>]*")?)*$`)
+	stylesheet = regexp.MustCompile(`(?s)<style>.*?</style>`)
+)
 
-func TestMarkdownBound(t *testing.T) {
-	t.Parallel()
-	s := summary(t, report.Options{Content: true})
-	whole := written(t, "md", s, report.Layout{Values: true})
-	for _, most := range []int{0, 10, 60, 500, 2_000, len(whole) - 1, len(whole), report.MaxStepSummary} {
-		var b bytes.Buffer
-		require.NoError(t, report.WriteMarkdown(&b, s, report.Layout{Values: true}, most))
-		require.LessOrEqual(t, b.Len(), most)
-		if most >= 60 && most < len(whole) {
-			require.Contains(t, b.String(), "The rest is left out")
+func readHTML(t *rapid.T, got string) {
+	got, ok := strings.CutPrefix(got, "<!DOCTYPE html>")
+	require.True(t, ok)
+	require.Equal(t, 1, strings.Count(got, "<style>"))
+	got = stylesheet.ReplaceAllString(got, "")
+	for _, m := range tag.FindAllStringSubmatch(got, -1) {
+		if !tagName.MatchString(m[1]) {
+			t.Fatalf("tag <%s>", m[1])
+		}
+		if _, rest, _ := strings.Cut(m[1], " "); rest != "" && !attribute.MatchString(" "+rest) {
+			t.Fatalf("attributes of <%s>", m[1])
 		}
 	}
+	for _, link := range strings.Split(got, " href=")[1:] {
+		require.Regexp(t, `^"#[a-z]+[0-9]*"`, link)
+	}
+	require.Equal(t, strings.Count(got, "<"), len(tag.FindAllString(got, -1)), "a < outside of a tag")
 }

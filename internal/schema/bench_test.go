@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolmend/toolmend/internal/ratio"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/test/ratio"
 )
 
 const (

@@ -163,16 +163,16 @@ type scene struct {
 // scenes are the ways that every middleware meets. Those that end well after a
 // first failure are for the layers that re-ask.
 var scenes = []scene{
-	{"answers", true, always(says(words))},
-	{"calls tools", true, always(says(goodCalls))},
-	{"calls tools wrongly", true, always(says(badCalls))},
-	{"calls tools wrongly, then well", true, first(says(badCalls), says(goodCalls))},
-	{"says nothing, then answers", true, first(says(silence), says(words))},
+	{"answers", true, always(responds(words))},
+	{"calls tools", true, always(responds(goodCalls))},
+	{"calls tools wrongly", true, always(responds(badCalls))},
+	{"calls tools wrongly, then well", true, first(responds(badCalls), responds(goodCalls))},
+	{"says nothing, then answers", true, first(responds(silence), responds(words))},
 	{"refuses", true, always(fails(modelError(400)))},
 	{"is overloaded", true, always(fails(modelError(503)))},
-	{"is overloaded, then answers", true, first(fails(modelError(503)), says(words))},
+	{"is overloaded, then answers", true, first(fails(modelError(503)), responds(words))},
 	{"fails, having spent", true, always(spending)},
-	{"fails, having spent, then answers", true, first(spending, says(words))},
+	{"fails, having spent, then answers", true, first(spending, responds(words))},
 	{"refuses its own tool call", true, always(fails(
 		&middleware.ModelError{StatusCode: 400, Code: "tool_use_failed", Output: `{"city":`, Err: middleware.ErrInvalidToolCall}))},
 	{"returns nothing", false, always(fails(nil))},
@@ -197,8 +197,8 @@ func first(once, then outcome) play {
 	}
 }
 
-// says returns an answer.
-func says(answer func(n int) *middleware.Response) outcome {
+// responds returns the response of answer.
+func responds(answer func(n int) *middleware.Response) outcome {
 	return func(n int) (*middleware.Response, error) { return answer(n), nil }
 }
 

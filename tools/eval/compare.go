@@ -72,7 +72,7 @@ func blame(s sample, t truth, differing []string, args map[string]any, changes [
 		if !slices.Contains(differing, name) {
 			continue
 		}
-		if v, ok := sent[name]; !ok || !saysTheSame(v, args[name]) {
+		if v, ok := sent[name]; !ok || !isEqual(v, args[name]) {
 			return wrong
 		}
 		result = asSent
@@ -117,19 +117,19 @@ func touched(changes []middleware.Change, args map[string]any) []string {
 	return all
 }
 
-// saysTheSame compares what was sent with what was made of it, whatever the
+// isEqual compares what was sent with what was made of it, whatever the
 // type: 5 and "5", a list and its text. One value is not a list of one, which
 // says that there are no others.
-func saysTheSame(sent, made any) bool {
+func isEqual(sent, made any) bool {
 	sent, made = opened(sent), opened(made)
 	switch sent := sent.(type) {
 	case []any:
 		list, ok := made.([]any)
-		return ok && slices.EqualFunc(sent, list, saysTheSame)
+		return ok && slices.EqualFunc(sent, list, isEqual)
 	case map[string]any:
 		m, ok := made.(map[string]any)
 		for name, v := range sent {
-			ok = ok && saysTheSame(v, m[name])
+			ok = ok && isEqual(v, m[name])
 		}
 		return ok && len(m) <= len(sent)
 	}

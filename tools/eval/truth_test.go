@@ -90,10 +90,10 @@ func TestSaysTheSame(t *testing.T) {
 	number := json.Number("5")
 	for _, same := range [][2]any{{"5", number}, {number, "5"}, {"True", true}, {`["a", 5]`, []any{"a", number}}, {`['a']`, []any{"a"}},
 		{map[string]any{"x": "5"}, `{"x": 5}`}, {[]any{"5"}, []any{number}}} {
-		require.True(t, saysTheSame(same[0], same[1]), same)
+		require.True(t, isEqual(same[0], same[1]), same)
 	}
 	for _, other := range [][2]any{{"5", json.Number("6")}, {"a", []any{"a"}}, {[]any{"a"}, "a"}, {[]any{"a"}, []any{"a", "b"}},
 		{map[string]any{"x": "5"}, map[string]any{"x": number, "y": number}}, {"[not a list", []any{}}} {
-		require.False(t, saysTheSame(other[0], other[1]), other)
+		require.False(t, isEqual(other[0], other[1]), other)
 	}
 }

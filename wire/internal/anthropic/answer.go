@@ -26,7 +26,7 @@ type answer struct {
 	// what comes at the end of a stream beside the finish reason
 	usage   string        // the last figures, "" for none
 	inDelta codec.Members // of message_delta
-	beside  codec.Members
+	inEvent codec.Members
 	atStop  codec.Members // of message_stop
 }
 
@@ -42,8 +42,8 @@ func (s *stream) readWhole(u *codec.Unit) error {
 		return errMayBeCall
 	}
 	s.stopped = true
-	s.a.Text, s.a.Plain = s.Text(), s.Plain()
-	if s.a.Plain {
+	s.a.Text, s.a.Unchanged = s.Text(), s.Unchanged()
+	if s.a.Unchanged {
 		s.a.message = s.a.Text
 		return s.readObject(u.Value)
 	}
@@ -70,7 +70,7 @@ func (s *stream) readObject(root rawjson.Value) error {
 		}
 	}
 	if m := root.Get("context_management"); m.Exists() {
-		a.beside.Put("context_management", m.Raw())
+		a.inEvent.Put("context_management", m.Raw())
 	}
 	for v := range content.Each() {
 		b, err := readAnswered(v, s.req)
@@ -78,7 +78,7 @@ func (s *stream) readObject(root rawjson.Value) error {
 			return err
 		}
 		a.blocks = append(a.blocks, b)
-		if err := codec.Tell(s.sink, b.part.Kind, b.part.Text); err != nil {
+		if err := codec.Emit(s.sink, b.part.Kind, b.part.Text); err != nil {
 			return err
 		}
 	}
@@ -87,13 +87,13 @@ func (s *stream) readObject(root rawjson.Value) error {
 
 // readAnswered reads a content block of an answer to req: what is out of shape is
 // opaque. The text of a call is that which history may have. The error wraps
-// ErrShape: a client might read a call there, or a tool (see codec.Undefined).
+// ErrShape: a client might read a call there, or a tool (see codec.RejectUndefinedTool).
 func readAnswered(v rawjson.Value, req *middleware.Request) (block, error) {
 	if mayBeCall(v) {
 		return block{}, errMayBeCall
 	}
 	for c := range v.Get("tool_changes").Each() {
-		if err := codec.Undefined(req, "", c.Get("tool").Get("definition").Get("name").Str()); err != nil {
+		if err := codec.RejectUndefinedTool(req, "", c.Get("tool").Get("definition").Get("name").Str()); err != nil {
 			return block{}, err
 		}
 	}
@@ -129,7 +129,7 @@ func mayBeCall(v rawjson.Value) bool {
 		}
 		return false
 	case slices.Contains([]string{"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"}, kind.Str()),
-		strings.HasSuffix(kind.Str(), "_tool_result") && codec.Free(kind.Raw()), codec.Free(v.Raw()):
+		strings.HasSuffix(kind.Str(), "_tool_result") && codec.HasNoCallWord(kind.Raw()), codec.HasNoCallWord(v.Raw()):
 		return false
 	}
 	return namesCall(v, "tool_use_id")
@@ -199,7 +199,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if stop := a.stopNow(resp); a.Streamed || stop != a.stop {
 		members = append(members, lens.Raw("stop_reason", stopText(stop)))
 	}
-	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.beside.List, []lens.Member{lens.Raw("usage", usage)})...)
+	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.inEvent.List, []lens.Member{lens.Raw("usage", usage)})...)
 }
 
 // model projects the model of resp, if it has changed.
@@ -314,83 +314,142 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 // of s, perhaps with changes behind what was shown, or a later answer, which follows as
 // further blocks of the message that was begun.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(false), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
-// Stream writes resp, which a is the answer behind, as what follows the Mark of given in a
-// stream: of this answer if own, else of an earlier one. A later answer brings no reasoning
-// behind blocks of the earlier one, because the provider refuses a history in which
-// reasoning of two answers meets. In what was given, the index of a block is its place.
-func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (string, error) {
-	if given == nil {
-		given = newStream(false)
+// Stream writes resp, a response that came from a, as what follows the part of a stream that
+// the client has: a part of this answer if own, else of an earlier one. In the client's part,
+// the index of a block is its place.
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+	if client == nil {
+		client = newStream(false)
 	}
 	contents, err := a.contents(resp, true)
 	if err != nil {
 		return "", err
 	}
-	mark, blocks := given.marked, given.blocks[:given.marked.blocks]
-	w := writer{named: given.named || !mark.begun}
-	if !mark.begun {
-		message, err := on.SetIn(a.message, append(a.model(resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
-		if err != nil {
-			return "", err
-		}
-		w.event("message_start", lens.Raw("message", message))
+	shown := client.snapshot
+	c := continuation{a: a, resp: resp, own: own, shown: client.blocks[:shown.blocks], next: shown.blocks}
+	c.named = client.named || !shown.begun
+	if !shown.begun {
+		err = c.start()
 	}
-	for n, b := range blocks {
+	if err == nil && !own {
+		err = c.closeShown()
+	}
+	if err == nil {
+		err = c.addBlocks(contents)
+	}
+	if err == nil {
+		err = c.end(shown.figures)
+	}
+	return c.out.String(), err
+}
+
+// continuation writes what follows the part of an answer that a client has.
+type continuation struct {
+	writer
+	a     *answer
+	resp  *middleware.Response
+	own   bool        // the client has a part of a, not of an earlier answer
+	shown []*building // the blocks that the client has, the last ones perhaps in part
+	next  int         // the index of the next new block
+}
+
+// start writes the message_start.
+func (c *continuation) start() error {
+	message, err := on.SetIn(c.a.message, append(c.a.model(c.resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
+	c.event("message_start", lens.Raw("message", message))
+	return err
+}
+
+// closeShown ends the open blocks of an earlier answer. Only a text may end early: reasoning
+// would stay unsigned, and a call would be cut off.
+func (c *continuation) closeShown() error {
+	for n, b := range c.shown {
 		switch {
-		case own || b.endShown:
-		case b.kind == "text":
-			w.blockEvent("content_block_stop", n)
-		default: // it would be there without its end: reasoning unsigned, a call cut off
-			return "", codec.Unencodablef("a later answer cannot follow a block that the client has in part, unless that is text")
+		case b.endShown:
+		case b.kind != "text":
+			return codec.Unencodablef("a later answer cannot follow a block that the client has in part, unless that is text")
+		default:
+			c.blockEvent("content_block_stop", n)
 		}
 	}
-	next := len(blocks)
+	return nil
+}
+
+// addBlocks writes the blocks of contents, but for what the client has of them. A later answer
+// brings no reasoning behind blocks of an earlier one, because the provider refuses a
+// history in which reasoning of two answers meets.
+func (c *continuation) addBlocks(contents []string) error {
 	for i, text := range contents {
 		v, err := codec.ParseObject(text)
 		if err != nil { // clients skip what is not a block
 			continue
 		}
-		var had rawjson.Value // that the client has of the block
-		switch kind := v.Get("type").Str(); {
-		case own && i < len(blocks):
-			if had, err = blocks[i].given(v); err != nil {
-				return "", err
-			}
-			lacks, err := w.deltas(i, v, had)
-			switch {
-			case err != nil:
-				return "", err
-			case !blocks[i].endShown:
-				w.out.WriteString(lacks)
-				w.blockEvent("content_block_stop", i)
+		var sent rawjson.Value // the beginning of the block, which the client has in another one
+		switch {
+		case c.own && i < len(c.shown):
+			var complete bool
+			if sent, complete, err = c.complete(i, v); err != nil {
+				return err
+			} else if complete {
 				continue
-			case lacks == "":
-				continue
-			case kind != "text" || i < len(blocks)-1:
-				return "", codec.ErrShown
 			}
-		case !own && len(blocks) > 0 && isReasoning(kind):
+		case !c.own && len(c.shown) > 0 && isReasoning(v.Get("type").Str()):
 			continue
 		}
-		if err := w.block(next, v, had); err != nil {
-			return "", err
+		if err := c.block(c.next, v, sent); err != nil {
+			return err
 		}
-		next++
+		c.next++
 	}
-	if own && len(contents) < len(blocks) {
-		return "", codec.ErrShown
+	if c.own && len(contents) < len(c.shown) {
+		return codec.ErrShown
 	}
-	usage, err := usageText(a.usage, mark.figures, resp.Usage)
+	return nil
+}
+
+// complete writes the missing pieces of block i, which is v now. If the client has the end
+// of the block, and v is a longer text, the block is not complete: the text goes on in a new
+// block, behind what was sent.
+func (c *continuation) complete(i int, v rawjson.Value) (sent rawjson.Value, complete bool, err error) {
+	b, was, kind := c.shown[i], c.a.blocks[i], v.Get("type").Str()
+	switch {
+	case v.Raw() != was.raw && deltasOf[kind] == nil: // a change of a block of an unknown type
+		return sent, false, codec.ErrShown
+	case v.Raw() == was.raw && was.raw != was.joined:
+		if v, err = codec.ParseObject(was.joined); err != nil {
+			return sent, false, err
+		}
+	}
+	if sent, err = b.clientBlock(v); err != nil {
+		return sent, false, err
+	}
+	missing, err := c.deltas(i, v, sent, was.deltas)
+	switch {
+	case err != nil:
+		return sent, false, err
+	case !b.endShown:
+		c.out.WriteString(missing)
+		c.blockEvent("content_block_stop", i)
+		return sent, true, nil
+	case missing != "" && (kind != "text" || i < len(c.shown)-1):
+		return sent, false, codec.ErrShown
+	}
+	return sent, missing == "", nil
+}
+
+// end writes the finish reason and the usage. has are the figures that the client has.
+func (c *continuation) end(has middleware.Usage) error {
+	usage, err := usageText(c.a.usage, has, c.resp.Usage)
 	if err != nil {
-		return "", err
+		return err
 	}
-	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(a.stopNow(resp)))}, a.inDelta.List...)...)
-	w.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, a.beside.List...)...)
-	w.event("message_stop", a.atStop.List...)
-	return w.out.String(), nil
+	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(c.a.stopNow(c.resp)))}, c.a.inDelta.List...)...)
+	c.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, c.a.inEvent.List...)...)
+	c.event("message_stop", c.a.atStop.List...)
+	return nil
 }
 
 // writer writes events.
@@ -420,8 +479,9 @@ func (w *writer) blockEvent(kind string, index int, members ...lens.Member) {
 // again.
 func (w *writer) block(index int, v, had rawjson.Value) error {
 	var start []lens.Member
-	for _, kind := range deltasOf[v.Get("type").Str()] {
-		switch key := deltas[kind].key; {
+	kinds := deltasOf[v.Get("type").Str()]
+	for _, d := range kinds {
+		switch key := d.key; {
 		case key == "input":
 			start = append(start, lens.Raw(key, "{}"))
 		case v.Get(key).Kind() == rawjson.Array:
@@ -434,64 +494,81 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	pieces, err := w.deltas(index, v, had)
+	pieces, err := w.deltas(index, v, had, kinds)
 	w.blockEvent("content_block_start", index, lens.Raw("content_block", raw))
 	w.out.WriteString(pieces)
 	w.blockEvent("content_block_stop", index)
 	return err
 }
 
-// given returns what a client has of b, which is v now.
-func (b *building) given(v rawjson.Value) (rawjson.Value, error) {
-	text, err := b.text(true)
+// clientBlock returns what a client has of b, which is v now.
+func (b *building) clientBlock(v rawjson.Value) (rawjson.Value, error) {
+	text, err := b.text(asShown)
 	if err != nil {
 		return v, err
 	}
 	had, err := codec.ParseObject(text)
-	if err != nil || v.Get("type").Str() != b.kind || deltasOf[b.kind] == nil && v.Raw() != had.Raw() {
+	if err != nil || v.Get("type").Str() != b.kind {
 		return v, codec.ErrShown
 	}
 	return had, nil
 }
 
-// deltas returns the deltas with what v has and had, its beginning, has not.
-func (w *writer) deltas(index int, v, had rawjson.Value) (string, error) {
+// deltas returns the deltas of those kinds with what v has and had, its beginning, has not.
+// Deltas of one type in a row are one delta with several members.
+func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (string, error) {
 	out := writer{named: w.named}
-	for _, kind := range deltasOf[v.Get("type").Str()] {
-		d := deltas[kind]
-		now, was := v.Get(d.key), had.Get(d.key)
-		var lacks []string
-		switch {
-		case now.Raw() == was.Raw():
-		case now.Kind() == rawjson.Array:
-			all := lens.Raws(slices.Collect(now.Each()))
-			lacks = all[min(was.Len(), len(all)):]
-		default:
-			text := now
-			if d.key == "input" && now.Kind() == rawjson.Object {
-				doc, err := codec.Parse(codec.QuoteAsSent(now.Raw()))
-				if err != nil {
-					return "", err
+	v, had = v.Indexed(), had.Indexed()
+	for n := 0; n < len(kinds); {
+		name := kinds[n].name
+		delta := append(make([]lens.Member, 0, 2), lens.Text("type", name))
+		for ; n < len(kinds) && kinds[n].name == name; n++ {
+			pieces, err := kinds[n].missing(v.Get(kinds[n].key), had.Get(kinds[n].key))
+			if err != nil {
+				return "", err
+			}
+			for i, raw := range pieces {
+				if i > 0 {
+					out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(delta...)))
+					delta = delta[:1]
 				}
-				text = doc.Root()
+				delta = append(delta, lens.Raw(kinds[n].in, raw))
 			}
-			rest, ok := strings.CutPrefix(content(text), content(was))
-			if rest = `"` + rest + `"`; !ok { // the two may spell the same text in different ways
-				rest, ok = strings.CutPrefix(text.Str(), was.Str())
-				rest = rawjson.Quote(rest)
-			}
-			if !ok {
-				return "", codec.ErrShown
-			}
-			lacks = []string{rest}
 		}
-		for _, raw := range lacks {
-			if raw != `""` {
-				out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(lens.Text("type", kind), lens.Raw(d.in, raw))))
-			}
+		if len(delta) > 1 {
+			out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(delta...)))
 		}
 	}
 	return out.out.String(), nil
+}
+
+// missing returns the pieces that now, a member of a block, has behind was, its beginning.
+func (d deltaKind) missing(now, was rawjson.Value) ([]string, error) {
+	switch {
+	case now.Raw() == was.Raw():
+		return nil, nil
+	case now.Kind() == rawjson.Array:
+		all := lens.Raws(slices.Collect(now.Each()))
+		return all[min(was.Len(), len(all)):], nil
+	case d.key == "input" && now.Kind() == rawjson.Object:
+		doc, err := codec.Parse(codec.QuoteAsSent(now.Raw()))
+		if err != nil {
+			return nil, err
+		}
+		now = doc.Root()
+	}
+	rest, ok := strings.CutPrefix(content(now), content(was))
+	if rest = `"` + rest + `"`; !ok { // the two may spell the same text in different ways
+		rest, ok = strings.CutPrefix(now.Str(), was.Str())
+		rest = rawjson.Quote(rest)
+	}
+	switch {
+	case !ok:
+		return nil, codec.ErrShown
+	case rest == `""`:
+		return nil, nil
+	}
+	return []string{rest}, nil
 }
 
 // figures are the places at which a usage object counts:

@@ -91,12 +91,12 @@ func namesCallAt(v rawjson.Value, depth int, but []string) bool {
 	case depth > 1000:
 		return true
 	case v.Kind() == rawjson.String:
-		return v.IsMember() && rawjson.Fold(v.Key()) == "type" && !codec.Free(v.Raw())
+		return v.IsMember() && rawjson.Fold(v.Key()) == "type" && !codec.HasNoCallWord(v.Raw())
 	}
 	for m := range v.Each() {
 		switch {
 		case m.IsMember() && slices.Contains(but, m.Key()):
-		case m.IsMember() && !codec.Free(rawjson.Quote(m.Key())), namesCallAt(m, depth+1, but):
+		case m.IsMember() && !codec.HasNoCallWord(rawjson.Quote(m.Key())), namesCallAt(m, depth+1, but):
 			return true
 		}
 	}

@@ -282,6 +282,10 @@ type block struct {
 	// of an answer
 	raw string // as it came; of a stream, as it was put together
 	odd bool   // out of shape: history leaves it out
+
+	// of a stream, but not of a call
+	joined string      // the block with the pieces of its input as one string
+	deltas []deltaKind // that bring its pieces
 }
 
 // native returns the Native of the part or of the call.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/casefile"
+	"github.com/toolmend/toolmend/internal/test/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
@@ -31,7 +31,7 @@ func restOf(t *testing.T, s codec.Stream, sent int, resp *middleware.Response) s
 
 // shownOf returns what a client may have been shown of s.
 func shownOf(s codec.Stream) string {
-	out, safe, _ := s.Shown()
+	out, safe, _ := s.Output()
 	return out[:safe]
 }
 

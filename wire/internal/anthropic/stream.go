@@ -24,7 +24,7 @@ import (
 // the provider runs are shown at once, reasoning when one of those follows. The rest is
 // held, and written from what was read of it (answer.go).
 type stream struct {
-	codec.Units
+	codec.Splitter
 	req    *middleware.Request // nil if the answer is read again
 	sink   middleware.Sink
 	tools  bool // the request offered tools: reasoning waits for what follows it
@@ -35,16 +35,16 @@ type stream struct {
 	at     map[int]*building // by index
 	usage  codec.Members     // the last figure of each name
 
-	changed []*building // since Mark
-	marked  mark
+	changed  []*building // since Snapshot
+	snapshot beginning
 
 	stopped   bool                   // message_stop has come
 	failed    *middleware.ModelError // what the provider said
 	misplaced error                  // events that do not fit, but may be followed by an error that explains them
 }
 
-// mark is what the client may be shown of a stream, beside what each block notes.
-type mark struct {
+// beginning is what the client may be shown of a stream, beside what each block notes.
+type beginning struct {
 	begun   bool
 	blocks  int // how many have started
 	figures middleware.Usage
@@ -73,7 +73,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // tools, or did not.
 func newStream(tools bool) *stream {
 	s := &stream{tools: tools, a: &answer{}, at: map[int]*building{}}
-	s.Units = codec.NewUnits(s, known, false, tools)
+	s.Splitter = codec.NewSplitter(s, known, false, tools)
 	return s
 }
 
@@ -94,47 +94,47 @@ func bringsBlocks(kind string) bool {
 	return kind == "message_start" || kind == "content_block_start" || kind == "content_block_delta" || kind == "content_block_stop"
 }
 
-// Fate returns what becomes of an event. Client calls, errors and the end are held, and so
+// Release returns what becomes of an event. Client calls, errors and the end are held, and so
 // is an event that clients would count in different ways.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	switch {
 	case s.Buf.IsWhole():
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
 		if s.Closed() && codec.CutShort(u.Err) {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FateHold, u.Err
+		return codec.ReleaseHold, u.Err
 	}
 	kind, v := kindOf(u)
 	if kind == "error" || !s.agreed(u, kind, v) {
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	}
 	var block, text string // the type of the block that the event is of, and what it brings
 	switch kind {
 	case "message_start": // where blocks stand in it, clients count those behind them in different ways
 		if content := v.Get("message").Get("content"); content.Exists() && !content.Empty() {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	case "content_block_start":
 		block, text = v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()
 	case "content_block_delta", "content_block_stop":
 		block, text = s.at[indexOf(v)].kind, v.Get("delta").Get("text").Str()
 	case "message_delta", "message_stop":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	default:
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	}
 	switch {
 	case block == "tool_use":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case isReasoning(block) && s.tools:
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	case block == "text" && text == "":
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	}
-	return codec.FateShow, nil
+	return codec.ReleaseNow, nil
 }
 
 func isReasoning(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
@@ -162,13 +162,13 @@ func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
 	return s.at[indexOf(v)] != nil
 }
 
-// Mark notes what was read so far as what the client may be shown.
-func (s *stream) Mark() {
+// Snapshot notes what was read so far as what the client may be shown.
+func (s *stream) Snapshot() {
 	for _, b := range s.changed {
-		b.mark()
+		b.noteShown()
 	}
 	s.changed = s.changed[:0]
-	s.marked = mark{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
+	s.snapshot = beginning{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
 }
 
 // Read reads an event. It keeps no value of u. What is not free is read as it is written.
@@ -223,7 +223,7 @@ func hidesCall(kind, name string, v rawjson.Value) bool {
 	case bringsBlocks(kind), kind == "message_delta", kind == "message_stop":
 		return namesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
 	}
-	return namesCall(v) || !codec.Free(rawjson.Quote(name))
+	return namesCall(v) || !codec.HasNoCallWord(rawjson.Quote(name))
 }
 
 // start reads the start of the message. Blocks that stand in it are whole: clients that
@@ -269,7 +269,7 @@ func collect(s *codec.Members, v rawjson.Value, but ...string) {
 func (s *stream) delta(v rawjson.Value) {
 	s.a.stop = cmp.Or(codec.Text(v.Get("delta").Get("stop_reason")), s.a.stop)
 	collect(&s.a.inDelta, v.Get("delta"), "stop_reason")
-	collect(&s.a.beside, v, "type", "delta", "usage", "index")
+	collect(&s.a.inEvent, v, "type", "delta", "usage", "index")
 	s.count(v.Get("usage"))
 }
 
@@ -306,10 +306,10 @@ func (s *stream) block(index int, v rawjson.Value, ended bool) error {
 	s.at[index] = b
 	s.blocks = append(s.blocks, b)
 	s.change(b)
-	return codec.Tell(s.sink, first.part.Kind, first.part.Text)
+	return codec.Emit(s.sink, first.part.Kind, first.part.Text)
 }
 
-// change notes that b is not as it was at the last Mark.
+// change notes that b is not as it was at the last Snapshot.
 func (s *stream) change(b *building) {
 	if !b.changed {
 		b.changed = true
@@ -348,7 +348,7 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	kind, text, err := b.add(delta)
 	if piece := delta.Get("partial_json"); err == nil && delta.Get("type").Str() == "input_json_delta" && delta.Len() == 2 {
 		s.RepeatsPiece(u, func(raw string) error {
-			b.join("input", raw)
+			b.join(deltasOf["tool_use"][0], raw)
 			return nil
 		}, piece)
 	}
@@ -357,11 +357,11 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	}
 	if b.kind == "text" && kind == middleware.PartText && delta.Len() == 2 {
 		s.Repeats(u, func(text string) error {
-			b.join("text", text)
-			return codec.Tell(s.sink, middleware.PartText, text)
+			b.join(deltasOf["text"][1], text)
+			return codec.Emit(s.sink, middleware.PartText, text)
 		}, text)
 	}
-	return codec.Tell(s.sink, kind, text.Str())
+	return codec.Emit(s.sink, kind, text.Str())
 }
 
 // building is a block of a stream, of which deltas bring more and more:
@@ -376,62 +376,69 @@ type building struct {
 	ended    bool   // its content_block_stop has come
 	joined   []*joined
 	byKey    map[string]*joined
-	changed  bool // since the last Mark
-	endShown bool // at the last Mark
+	changed  bool // since the last Snapshot
+	endShown bool // at the last Snapshot
 }
 
 // joined is what deltas bring of one member: of citations whole ones, with a comma in front
 // of each.
 type joined struct {
 	codec.Joined
-	key   string
-	shown int // its Len at the last Mark
+	deltaKind     // of the first delta that brought a piece
+	shown     int // its Len at the last Snapshot
 }
 
-// deltas has the member of a block that deltas of a type bring a piece of, the member of the
-// delta that has the piece, and what a piece shows.
-var deltas = map[string]struct {
-	key, in string
-	shows   middleware.PartKind
-}{
-	"citations_delta":  {"citations", "citation", middleware.PartOpaque},
-	"text_delta":       {"text", "text", middleware.PartText},
-	"thinking_delta":   {"thinking", "thinking", middleware.PartReasoning},
-	"signature_delta":  {"signature", "signature", middleware.PartOpaque},
-	"input_json_delta": {"input", "partial_json", middleware.PartOpaque},
+// deltaKind says where a delta of a type has a piece of a block.
+type deltaKind struct {
+	name  string              // the type
+	key   string              // the member of the block that the piece belongs to
+	in    string              // the member of the delta that has the piece
+	shows middleware.PartKind // what a piece shows
 }
 
-// deltasOf has the types of the deltas of a block, in the order in which they are written, by
-// the type of the block.
-var deltasOf = map[string][]string{
-	"text":            {"citations_delta", "text_delta"},
-	"thinking":        {"thinking_delta", "signature_delta"},
-	"tool_use":        {"input_json_delta"},
-	"server_tool_use": {"input_json_delta"},
-	"mcp_tool_use":    {"input_json_delta"},
+// deltaKinds are the types of deltas that this package knows.
+var deltaKinds = []deltaKind{
+	{"citations_delta", "citations", "citation", middleware.PartOpaque},
+	{"text_delta", "text", "text", middleware.PartText},
+	{"thinking_delta", "thinking", "thinking", middleware.PartReasoning},
+	{"signature_delta", "signature", "signature", middleware.PartOpaque},
+	{"input_json_delta", "input", "partial_json", middleware.PartOpaque},
+}
+
+// deltasOf has the deltas of a block, in the order in which they are written, by the type
+// of the block.
+var deltasOf = map[string][]deltaKind{
+	"text":            deltaKinds[:2],
+	"thinking":        deltaKinds[2:4],
+	"tool_use":        deltaKinds[4:],
+	"server_tool_use": deltaKinds[4:],
+	"mcp_tool_use":    deltaKinds[4:],
 }
 
 // add takes a delta in, and returns what it shows. Of an unknown type, its texts are
 // added to the members of the same name: so a block of a kind that this package does not
 // know is complete in history.
 func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawjson.Value, err error) {
-	is := delta.Get("type").Str()
-	d, ok := deltas[is]
+	d := deltaKind{name: delta.Get("type").Str()}
+	at := slices.IndexFunc(deltaKinds, func(known deltaKind) bool { return known.name == d.name })
+	if at >= 0 {
+		d = deltaKinds[at]
+	}
 	switch {
 	case b.kind == "tool_use" && d.key != "input": // whose other members come with its start
 	case d.key == "citations":
 		if c := delta.Get(d.in); c.Kind() == rawjson.Object {
-			b.join(d.key, ","+c.Raw())
+			b.join(d, ","+c.Raw())
 		}
-	case ok:
+	case at >= 0:
 		if text = delta.Get(d.in); d.shows == middleware.PartOpaque { // a text that is none is empty
 			_, err = on.Text(delta, d.in)
 		}
-		b.join(d.key, content(text))
+		b.join(d, content(text))
 	default:
 		for m := range delta.Each() {
-			if m.Key() != "type" {
-				b.join(m.Key(), content(m))
+			if d.key, d.in = m.Key(), m.Key(); d.key != "type" {
+				b.join(d, content(m))
 			}
 		}
 	}
@@ -447,42 +454,51 @@ func content(v rawjson.Value) string {
 	return raw[1 : len(raw)-1]
 }
 
-// join adds a piece to the member key.
-func (b *building) join(key, raw string) {
+// join adds the piece of a delta of that kind.
+func (b *building) join(d deltaKind, raw string) {
 	if raw == "" {
 		return
 	}
-	j := b.byKey[key]
+	j := b.byKey[d.key]
 	if j == nil {
 		if b.byKey == nil {
 			b.byKey = map[string]*joined{}
 		}
-		j = &joined{key: key}
-		b.byKey[key] = j
+		j = &joined{deltaKind: d}
+		b.byKey[d.key] = j
 		b.joined = append(b.joined, j)
 	}
 	_ = j.AddRaw(raw)
 }
 
-// mark notes what was read so far as shown.
-func (b *building) mark() {
+// noteShown notes what was read so far as shown.
+func (b *building) noteShown() {
 	b.changed, b.endShown = false, b.ended
 	for _, j := range b.joined {
 		j.shown = j.Len()
 	}
 }
 
-// text returns the block as it would stand in a request, or what was shown of it: then the
-// input of a block of a known type is a string of the pieces.
-func (b *building) text(shown bool) (string, error) {
+// form is a form of a block whose deltas were read.
+type form uint8
+
+const (
+	asHistory form = iota // as a request has it
+	asJoined              // with the pieces of its input as one string
+	asShown               // the same, of what was shown
+)
+
+// text returns the block in that form.
+func (b *building) text(as form) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
 		return b.start, nil // a block that is none
 	}
+	start = start.Indexed()
 	var members []lens.Member
 	for _, j := range b.joined {
 		raw := j.JSON()[1 : 1+j.Len()]
-		if shown {
+		if as == asShown {
 			raw = raw[:j.shown]
 		}
 		m := lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`)
@@ -490,7 +506,7 @@ func (b *building) text(shown bool) (string, error) {
 		case j.key == "citations":
 			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
 			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
-		case j.key == "input" && (!shown || deltasOf[b.kind] == nil):
+		case j.key == "input" && as == asHistory:
 			var input codec.Joined
 			_ = input.AddRaw(raw)
 			if m.Raw = input.String(); !codec.IsObject(m.Raw) {
@@ -505,7 +521,7 @@ func (b *building) text(shown bool) (string, error) {
 // block returns the whole block. The arguments of a call are the joined pieces, byte for
 // byte, even if they are no JSON: the validator is to see what was written.
 func (b *building) block() (block, error) {
-	text, err := b.text(false)
+	text, err := b.text(asHistory)
 	if err != nil {
 		return block{}, err
 	}
@@ -514,6 +530,17 @@ func (b *building) block() (block, error) {
 		return block{}, err
 	}
 	out, err := readAnswered(doc.Root(), nil)
+	if err == nil && !out.isCall {
+		out.deltas, out.joined = slices.Clip(deltasOf[b.kind]), text
+		for _, j := range b.joined {
+			if !slices.ContainsFunc(deltasOf[b.kind], func(d deltaKind) bool { return d.key == j.key }) {
+				out.deltas = append(out.deltas, j.deltaKind)
+			}
+		}
+		if b.byKey["input"] != nil {
+			out.joined, err = b.text(asJoined)
+		}
+	}
 	if input := b.byKey["input"]; input != nil {
 		out.call.Arguments = input.String()
 	} else if out.isCall && out.call.Arguments == "" { // a stream is written with an input in each call
@@ -536,7 +563,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
-		a.Streamed, a.Text, a.Plain = true, s.Text(), s.Plain()
+		a.Streamed, a.Text, a.Unchanged = true, s.Text(), s.Unchanged()
 		if s.usage.List != nil {
 			a.usage = codec.Object(s.usage.List...)
 		}

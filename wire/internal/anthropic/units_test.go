@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/toolmend/toolmend/internal/envelope"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/test/envelope"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
@@ -41,7 +41,7 @@ func wrongUnit(left string) string {
 		left = "data: " + left + "\n\n"
 	}
 	for unit := range strings.SplitAfterSeq(strings.ReplaceAll(left, "\r\n\r\n", "\n\n"), "\n\n") {
-		if codec.Free(unit) {
+		if codec.HasNoCallWord(unit) {
 			continue
 		}
 		name, data, ok := strings.Cut(strings.TrimLeft(unit, "\r\n"), "data: ") // behind an empty line that passed
@@ -52,11 +52,11 @@ func wrongUnit(left string) string {
 			return "framing: " + unit
 		case err != nil, !json.Valid([]byte(data)):
 			return "no JSON: " + unit
-		case !doc.PlainKeys() && !doubledInput(doc.Root()):
+		case !doc.HasPlainKeys() && !doubledInput(doc.Root()):
 			return "members that not all readers find: " + unit
 		}
 		for m := range doc.Root().Each() {
-			if !codec.Free(rawjson.Quote(m.Key())) || !codec.Free(m.Raw()) && !slices.Contains([]string{"type", "content", "content_block", "delta", "usage", "model", "stop_reason", "stop_sequence", "message"}, m.Key()) {
+			if !codec.HasNoCallWord(rawjson.Quote(m.Key())) || !codec.HasNoCallWord(m.Raw()) && !slices.Contains([]string{"type", "content", "content_block", "delta", "usage", "model", "stop_reason", "stop_sequence", "message"}, m.Key()) {
 				return "member " + m.Key() + ": " + unit
 			}
 		}
@@ -68,7 +68,7 @@ func wrongUnit(left string) string {
 // which is for the validator to refuse.
 func doubledInput(root rawjson.Value) bool {
 	for b := range root.Get("content").Each() {
-		if doc, err := rawjson.Parse(b.Get("input").Raw(), unlimited); err == nil && !doc.PlainKeys() {
+		if doc, err := rawjson.Parse(b.Get("input").Raw(), unlimited); err == nil && !doc.HasPlainKeys() {
 			return true
 		}
 	}
@@ -111,7 +111,7 @@ func TestUnitsOfHostileAnswers(t *testing.T) {
 // hasDoubles reports whether the arguments of a call name a member twice, or are no text.
 func hasDoubles(c middleware.ToolCall) bool {
 	doc, err := rawjson.Parse(c.Arguments, unlimited)
-	return err == nil && !doc.PlainKeys() || !utf8.ValidString(c.Arguments)
+	return err == nil && !doc.HasPlainKeys() || !utf8.ValidString(c.Arguments)
 }
 
 // isCall reports whether a client's call is want. A reader may write the arguments again.

@@ -67,7 +67,7 @@ func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, e
 		return nil, called, codec.Shapef("two choices of one index")
 	}
 	if a, err = s.put(text, false); err == nil {
-		err = codec.TellAll(s.sink, a.Is.Message.Parts)
+		err = codec.EmitParts(s.sink, a.Is.Message.Parts)
 	}
 	return a, called, err
 }
@@ -94,7 +94,7 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 	default:
 		calls = false
 	}
-	t.finish, t.beside = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
+	t.finish, t.extra = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
 	return calls, nil
 }
 
@@ -112,14 +112,14 @@ func others(v rawjson.Value, known ...string) []lens.Member {
 	var out codec.Members
 	for m := range v.Each() {
 		if !hasKey(known, m.Key()) && codec.FreeMember(m) {
-			out.Put(m.Key(), codec.Plain(m))
+			out.Put(m.Key(), codec.Canonical(m))
 		}
 	}
 	return out.List
 }
 
 // besideMessage is about how many bytes an answer has beside its message.
-const besideMessage = 256
+const envelopeSize = 256
 
 // put puts the answer together. The first choice is the message, the others are
 // further choices. A call in the old form has no id on the wire: it is the only one
@@ -129,9 +129,9 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 	a := &answer{Answered: lens.Answered{Text: text, Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
 	var b strings.Builder
 	if streamed {
-		b.Grow(besideMessage)
+		b.Grow(envelopeSize)
 	} else {
-		b.Grow(len(text) + besideMessage/4)
+		b.Grow(len(text) + envelopeSize/4)
 	}
 	object := codec.ObjectWriter{B: &b}
 	object.Put(s.like...)
@@ -151,7 +151,7 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 		} else {
 			a.Is.Choices = append(a.Is.Choices, m)
 		}
-		choice.Put(t.beside...)
+		choice.Put(t.extra...)
 		choice.Put(lens.Raw("finish_reason", cmp.Or(lens.Word("", t.finish).Raw, "null")))
 		choice.End()
 		before = ','
@@ -169,7 +169,7 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 func (t *turn) write(b *strings.Builder) (raw string, parsed rawjson.Value) {
 	if !t.whole.Exists() {
 		raw = t.raw()
-		b.Grow(len(raw) + besideMessage)
+		b.Grow(len(raw) + envelopeSize)
 		b.WriteString(raw)
 		return raw, parsed
 	}
@@ -245,15 +245,15 @@ func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 }
 
 // Stream writes what of the answer, with what differs in resp, follows what is given.
-func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (string, error) {
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
 	object, err := a.Whole(resp)
 	if err != nil {
 		return "", err
 	}
-	if given == nil {
-		given = &stream{}
+	if client == nil {
+		client = &stream{}
 	}
-	return events(object, given.like, given.shown, own, true)
+	return events(object, client.like, client.snapshot, own, true)
 }
 
 // Whole returns the answer as one object with what differs in resp.

@@ -75,8 +75,8 @@ func detailText(v rawjson.Value) string {
 			b.WriteString("; ")
 		}
 		b.WriteString(d.Get("msg").Str())
-		for step := range d.Get("loc").Each() {
-			b.WriteString(" " + codec.Text(step))
+		for part := range d.Get("loc").Each() {
+			b.WriteString(" " + codec.Text(part))
 		}
 	}
 	return b.String()

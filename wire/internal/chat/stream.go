@@ -19,21 +19,21 @@ import (
 // finish_reason and no [DONE] (Perplexity, Cerebras), or with [DONE] and no
 // finish_reason (Snowflake, audio): one of the two makes it whole.
 type stream struct {
-	codec.Units
-	req     *middleware.Request // that is answered; nil: not known
-	sink    middleware.Sink
-	before  int // how many calls the conversation has before this answer
-	turns   map[int64]*turn
-	id      string
-	model   string
-	like    []lens.Member // what the chunks repeat, of the first one with a choice
-	figures string        // the last usage object
-	usage   middleware.Usage
-	shown   map[int64]shown // what the client may be shown of each choice
-	done    bool
-	strange bool // an object that is not a chunk was seen
-	failed  *middleware.ModelError
-	answer  *answer // set by Close
+	codec.Splitter
+	req      *middleware.Request // that is answered; nil: not known
+	sink     middleware.Sink
+	before   int // how many calls the conversation has before this answer
+	turns    map[int64]*turn
+	id       string
+	model    string
+	like     []lens.Member // what the chunks repeat, of the first one with a choice
+	figures  string        // the last usage object
+	usage    middleware.Usage
+	snapshot map[int64]shown // what the client may be shown of each choice
+	done     bool
+	strange  bool // an object that is not a chunk was seen
+	failed   *middleware.ModelError
+	answer   *answer // set by Close
 }
 
 // known has the members of a chunk that are written though a word for calls stands in
@@ -56,26 +56,26 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // tools, or did not.
 func newStream(tools bool) *stream {
 	s := &stream{}
-	s.Units = codec.NewUnits(s, known, false, tools)
+	s.Splitter = codec.NewSplitter(s, known, false, tools)
 	return s
 }
 
-// Fate returns what becomes of a unit. A call, an error and the end of the first choice are
+// Release returns what becomes of a unit. A call, an error and the end of the first choice are
 // held.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v := u.Value
 	switch {
 	case s.Buf.IsWhole(), u.Name == "error", strings.TrimSpace(u.Data) == "[DONE]":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case isFailure(v), isFailure(v.Get("x_groq")), v.Get("object").Str() == "error":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
 		if s.Closed() && codec.CutShort(u.Err) {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FateHold, u.Err
+		return codec.ReleaseHold, u.Err
 	}
-	fate, at := codec.FatePass, int64(0)
+	release, at := codec.ReleaseWithPrevious, int64(0)
 	for c := range v.Get("choices").Each() {
 		n, ok := indexOf(c)
 		if !ok {
@@ -88,21 +88,21 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		}
 		switch {
 		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		case isFilled(delta.Get("content")), isFilled(delta.Get("audio")), fillsOne(delta, textKeys[reasoningTexts:]):
-			fate = codec.FateShow
-		case fate == codec.FatePass && fillsOne(delta, reasoningKeys):
-			fate = codec.FateWait
+			release = codec.ReleaseNow
+		case fillsOne(delta, reasoningKeys):
+			release = max(release, codec.ReleaseAfterText)
 		}
 	}
-	return fate, nil
+	return release, nil
 }
 
-// Mark notes what the client may be shown.
-func (s *stream) Mark() {
-	s.shown = map[int64]shown{}
+// Snapshot notes what the client may be shown.
+func (s *stream) Snapshot() {
+	s.snapshot = map[int64]shown{}
 	for n, t := range s.turns {
-		s.shown[n] = shown{role: t.role != "", message: t.raw()}
+		s.snapshot[n] = shown{role: t.role != "", message: t.raw()}
 	}
 }
 
@@ -280,12 +280,12 @@ func (s *stream) Response() (*middleware.Response, error) {
 		err = codec.ErrIncomplete
 	}
 	if err == nil {
-		err = codec.Unasked(s.req, dialect, &a.Is, "n")
+		err = codec.RejectExtraChoices(s.req, dialect, &a.Is, "n")
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.answer, a.Plain = a, s.Plain()
+	s.answer, a.Unchanged = a, s.Unchanged()
 	resp := a.Is.Clone()
 	resp.Native = on.Remember(a.Text, a)
 	return resp, nil
@@ -328,15 +328,15 @@ func (s *stream) failure() error {
 //   - content: texts are joined; a list, of Mistral, is joined element by element,
 //     neighbours of one type to one element
 //   - reasoning_details: the same, by type, index and id
-//   - tool_calls, function_call: see piecemeal
+//   - tool_calls, function_call: see partialCall
 //   - audio: its id alone, which is what a provider takes in history
-//   - anything else: see bag
+//   - anything else: see extraMembers
 type turn struct {
 	index   int64
 	finish  string        // the last finish_reason
 	whole   rawjson.Value // the message of an answer that is one object, while it is read
 	known   codec.Tree    // what is written of that
-	beside  []lens.Member // what stands beside that
+	extra   []lens.Member // what stands beside that
 	role    string
 	content list
 	text    bool   // a delta had a text for content
@@ -344,13 +344,13 @@ type turn struct {
 	listed  bool   // a delta had a list
 	joined  [len(textKeys)]strings.Builder
 	details list
-	audio   string                // its id, as JSON
-	more    bag                   // members that are not known here
-	calls   []*piecemeal          // in the order in which they began
-	byIndex map[int64]*piecemeal  // the last one of each index
-	byID    map[string]*piecemeal // the last one of each id
-	top     int64                 // above every index
-	old     *piecemeal            // a function_call
+	audio   string                  // its id, as JSON
+	more    extraMembers            // members that are not known here
+	calls   []*partialCall          // in the order in which they began
+	byIndex map[int64]*partialCall  // the last one of each index
+	byID    map[string]*partialCall // the last one of each id
+	top     int64                   // above every index
+	old     *partialCall            // a function_call
 }
 
 // What is understood of a message, of a call and of its function. A member that some
@@ -377,14 +377,14 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 			t.details.add(d, key, d.Get(key).Str())
 		}
 	}
-	if err := codec.Tell(sink, middleware.PartReasoning, reasoningText(delta)); err != nil {
+	if err := codec.Emit(sink, middleware.PartReasoning, reasoningText(delta)); err != nil {
 		return false, err
 	}
 	if err := t.addContent(delta.Get("content"), sink); err != nil {
 		return false, err
 	}
 	for _, key := range textKeys[reasoningTexts:] {
-		if err := codec.Tell(sink, middleware.PartText, delta.Get(key).Str()); err != nil {
+		if err := codec.Emit(sink, middleware.PartText, delta.Get(key).Str()); err != nil {
 			return false, err
 		}
 	}
@@ -415,7 +415,7 @@ func (t *turn) addContent(content rawjson.Value, sink middleware.Sink) error {
 				key, text = "", ""
 			}
 			t.content.add(v, key, text)
-			if err := codec.Tell(sink, kind, text); err != nil {
+			if err := codec.Emit(sink, kind, text); err != nil {
 				return err
 			}
 		}
@@ -428,7 +428,7 @@ func (t *turn) addText(text string, sink middleware.Sink) error {
 	if t.text = true; text != "" {
 		t.content.add(rawjson.Value{}, "text", text)
 	}
-	return codec.Tell(sink, middleware.PartText, text)
+	return codec.Emit(sink, middleware.PartText, text)
 }
 
 // decoded returns the text of a delta. A letter that is escaped as a surrogate pair may be
@@ -477,7 +477,7 @@ type entry struct {
 // reasoning_details in fragments that repeat its type and its index.
 func (l *list) add(v rawjson.Value, key, text string) {
 	if key == "" {
-		*l = append(*l, &entry{raw: codec.Plain(v)})
+		*l = append(*l, &entry{raw: codec.Canonical(v)})
 		return
 	}
 	if n := len(*l); n == 0 || !(*l)[n-1].continues(key, v) {
@@ -487,7 +487,7 @@ func (l *list) add(v rawjson.Value, key, text string) {
 	e.text.WriteString(text)
 	for m := range v.Each() {
 		if m.Key() != key && (m.Kind() != rawjson.Null || e.get(m.Key()) == "") {
-			e.rest.Put(m.Key(), codec.Plain(m))
+			e.rest.Put(m.Key(), codec.Canonical(m))
 		}
 	}
 }
@@ -525,27 +525,27 @@ func (l list) texts() []string {
 	return out
 }
 
-// bag keeps what deltas said of members that are not known here, in the order in
+// extraMembers keeps what deltas said of members that are not known here, in the order in
 // which they came first: lists are joined, of objects the last counts. A text or
 // a number that came more than once is a label of the delta, or a piece of what
 // no format defines: it is left out.
-type bag struct {
-	list []further
+type extraMembers struct {
+	list []extraMember
 	at   map[string]int // by folded key
 }
 
-type further struct {
+type extraMember struct {
 	key string
 	raw []byte // nil for a label
 }
 
 // add joins the members of v to those before, but for those that are known.
-func (b *bag) add(v rawjson.Value, known []string) {
+func (b *extraMembers) add(v rawjson.Value, known []string) {
 	for m := range v.Each() {
 		if m.Kind() == rawjson.Null || hasKey(known, m.Key()) || !codec.FreeMember(m) {
 			continue
 		}
-		raw := []byte(codec.Plain(m))
+		raw := []byte(codec.Canonical(m))
 		folded := rawjson.Fold(m.Key())
 		i, ok := b.at[folded]
 		if !ok {
@@ -553,7 +553,7 @@ func (b *bag) add(v rawjson.Value, known []string) {
 				b.at = map[string]int{}
 			}
 			b.at[folded] = len(b.list)
-			b.list = append(b.list, further{m.Key(), raw})
+			b.list = append(b.list, extraMember{m.Key(), raw})
 			continue
 		}
 		have := &b.list[i].raw
@@ -570,7 +570,7 @@ func (b *bag) add(v rawjson.Value, known []string) {
 }
 
 // members returns what is left of the bag: without labels.
-func (b bag) members() []lens.Member {
+func (b extraMembers) members() []lens.Member {
 	out := make([]lens.Member, len(b.list))
 	for i, f := range b.list {
 		out[i] = lens.Raw(f.key, string(f.raw))
@@ -605,7 +605,7 @@ func (t *turn) raw() string {
 	}
 	members = append(members, t.more.members()...)
 	// the order that clients give calls: by index, and those of one index as they began
-	slices.SortStableFunc(t.calls, func(a, b *piecemeal) int { return cmp.Compare(a.index, b.index) })
+	slices.SortStableFunc(t.calls, func(a, b *partialCall) int { return cmp.Compare(a.index, b.index) })
 	calls := make([]string, len(t.calls))
 	for i, c := range t.calls {
 		calls[i] = c.text()
@@ -626,8 +626,8 @@ func (t *turn) deltaIn(choice rawjson.Value) rawjson.Value {
 	return delta
 }
 
-// piecemeal is a call that comes in deltas.
-type piecemeal struct {
+// partialCall is a call that comes in deltas.
+type partialCall struct {
 	index int64
 	id    string
 	name  string
@@ -636,8 +636,8 @@ type piecemeal struct {
 	word  string // type as written; "" if it never was
 	old   bool   // a function_call
 	args  codec.Joined
-	more  bag // members beside those known
-	inner bag // the same beside name and arguments
+	more  extraMembers // members beside those known
+	inner extraMembers // the same beside name and arguments
 }
 
 // call reads the pieces of calls in a delta, and reports whether there are any.
@@ -655,14 +655,14 @@ func (t *turn) call(delta rawjson.Value) (bool, error) {
 		return list.Len() > 0, nil
 	}
 	if t.old == nil {
-		t.old = &piecemeal{old: true}
+		t.old = &partialCall{old: true}
 	}
 	return true, t.old.add(delta.Get("function_call"))
 }
 
 // pieceOf returns the call of a delta that brings a piece of its arguments and nothing
 // else, and the piece; nil for any other delta.
-func (t *turn) pieceOf(delta rawjson.Value) (*piecemeal, rawjson.Value) {
+func (t *turn) pieceOf(delta rawjson.Value) (*partialCall, rawjson.Value) {
 	list := delta.Get("tool_calls")
 	for v := range list.Each() {
 		n, ok := indexOf(v)
@@ -687,10 +687,10 @@ func indexOf(v rawjson.Value) (int64, bool) {
 // place returns the call that a delta belongs to: by its index, else by its
 // id, else the last one. An index with another id and a name starts a new call:
 // some servers number every call 0.
-func (t *turn) place(v rawjson.Value) *piecemeal {
+func (t *turn) place(v rawjson.Value) *partialCall {
 	id := codec.Text(v.Get("id"))
 	named := v.Get("function").Get("name").Str() != "" || v.Get("custom").Get("name").Str() != ""
-	var c *piecemeal
+	var c *partialCall
 	n, ok := indexOf(v)
 	switch last := len(t.calls) - 1; {
 	case ok:
@@ -708,9 +708,9 @@ func (t *turn) place(v rawjson.Value) *piecemeal {
 	}
 	if c == nil {
 		if t.byIndex == nil {
-			t.byIndex, t.byID = map[int64]*piecemeal{}, map[string]*piecemeal{}
+			t.byIndex, t.byID = map[int64]*partialCall{}, map[string]*partialCall{}
 		}
-		c = &piecemeal{index: n}
+		c = &partialCall{index: n}
 		t.calls = append(t.calls, c)
 		t.byIndex[n] = c
 		t.top = max(t.top, c.next())
@@ -722,7 +722,7 @@ func (t *turn) place(v rawjson.Value) *piecemeal {
 }
 
 // next returns the index after the call's.
-func (c *piecemeal) next() int64 { return min(c.index, math.MaxInt64-1) + 1 }
+func (c *partialCall) next() int64 { return min(c.index, math.MaxInt64-1) + 1 }
 
 // maxName bounds the name of a tool, which may come in pieces.
 const maxName = 4096
@@ -735,7 +735,7 @@ const maxName = 4096
 //
 // The arguments are joined, and so is a name that comes in pieces. A name that is
 // what the call has already is a repetition, not a piece. The first id counts.
-func (c *piecemeal) add(v rawjson.Value) error {
+func (c *partialCall) add(v rawjson.Value) error {
 	if function, custom := v.Get("function"), v.Get("custom"); !c.typed && !c.old && (function.Kind() == rawjson.Object || custom.Kind() == rawjson.Object) {
 		c.kind, c.typed = kindOf(v), true
 	}
@@ -762,7 +762,7 @@ func (c *piecemeal) add(v rawjson.Value) error {
 
 // text returns the call as it stands in history: without an index, and with the
 // members that some server has put beside the known ones.
-func (c *piecemeal) text() string {
+func (c *partialCall) text() string {
 	at, word, key := "function", cmp.Or(c.word, "function"), "arguments"
 	if c.kind == middleware.KindCustom {
 		at, word, key = "custom", "custom", "input"
@@ -784,7 +784,7 @@ type shown struct {
 // Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
 // what was shown, or a later answer, which follows as further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(false), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
 // events writes an answer that is one object as a stream behind what is given, of this
@@ -792,7 +792,7 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 // end, and then, if usage is set, the figures. Each is one chunk, because a client joins
 // chunks of any size. The chunks take the members of the first ones, like, as clients
 // drop those of another id.
-func events(object string, like []lens.Member, given map[int64]shown, own, usage bool) (string, error) {
+func events(object string, like []lens.Member, client map[int64]shown, own, usage bool) (string, error) {
 	v, err := codec.ParseObject(object)
 	if err != nil {
 		return "", err
@@ -809,7 +809,7 @@ func events(object string, like []lens.Member, given map[int64]shown, own, usage
 		choice := func(delta, finish string) {
 			write(lens.Raw("choices", "["+codec.Object(lens.Raw("index", codec.Count(n)), lens.Raw("delta", delta), lens.Raw("finish_reason", finish))+"]"))
 		}
-		left, calls, err := given[n].lacks(c.Get("message"), own)
+		left, calls, err := client[n].missingDelta(c.Get("message"), own)
 		if err != nil {
 			return "", err
 		}
@@ -829,15 +829,15 @@ func events(object string, like []lens.Member, given map[int64]shown, own, usage
 	return out.String() + eventText("[DONE]"), nil
 }
 
-// lacks returns the delta that brings what of a message is not shown, without its calls,
+// missingDelta returns the delta that brings what of a message is not shown, without its calls,
 // and those with their index. Behind an answer that was given up stands all of the
 // message, but no second reasoning: a provider that signs it accepts that of one answer
 // only.
-func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []string, err error) {
-	was, _ := codec.ParseObject(g.message)
-	reasoned := !own && hasReasoning(was)
+func (g shown) missingDelta(message rawjson.Value, own bool) (delta string, calls []string, err error) {
+	sent, _ := codec.ParseObject(g.message)
+	reasoned := !own && hasReasoning(sent)
 	had := map[string]rawjson.Value{}
-	for m := range was.Each() {
+	for m := range sent.Each() {
 		if own {
 			had[m.Key()] = m
 		}
@@ -858,7 +858,7 @@ func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []str
 		case key == "role" && g.role: // openai-python adds up the roles of a stream as if they were text
 		case m.Kind() == rawjson.Null && g.role, reasoned && strings.HasPrefix(key, "reasoning"):
 		default:
-			rest, err := behind(m, had[key])
+			rest, err := suffix(m, had[key])
 			if err != nil {
 				return "", nil, err
 			}
@@ -868,43 +868,52 @@ func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []str
 	return codec.Object(left...), calls, nil
 }
 
-// behind returns what of v, a member of a message, is not in was, its beginning; "" for
-// nothing. Of two lists the last element of was may go on, if it is a text.
-func behind(v, was rawjson.Value) (string, error) {
+// suffix returns what v, a member of a message, has behind sent, its beginning; "" for
+// nothing.
+func suffix(v, sent rawjson.Value) (string, error) {
 	switch kind := v.Kind(); {
-	case v.Raw() == was.Raw():
+	case v.Raw() == sent.Raw():
 		return "", nil
-	case kind == rawjson.String && was.Kind() == kind:
-		rest, ok := strings.CutPrefix(v.Str(), was.Str())
+	case kind == rawjson.String && sent.Kind() == kind:
+		rest, ok := strings.CutPrefix(v.Str(), sent.Str())
 		if !ok {
 			return "", codec.ErrShown
 		}
 		return lens.Word("", rest).Raw, nil
-	case kind == rawjson.Array && was.Kind() == kind && v.Len() >= was.Len():
-		had, rest := slices.Collect(was.Each()), []string(nil)
-		i := 0
-		for e := range v.Each() {
-			raw := e.Raw()
-			if i < len(had) && raw != had[i].Raw() {
-				text, err := behind(e.Get("text"), had[i].Get("text"))
-				if err != nil || i < len(had)-1 || e.Get("text").Kind() != rawjson.String {
-					return "", codec.ErrShown
-				}
-				if raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`))); err != nil {
-					return "", err
-				}
-			} else if i < len(had) {
-				raw = ""
-			}
-			if i++; raw != "" {
-				rest = append(rest, raw)
-			}
-		}
-		return lens.List("", rest).Raw, nil
-	case v.Key() == "content" && kind != rawjson.Null && was.Exists() && was.Kind() != rawjson.Null:
+	case kind == rawjson.Array && sent.Kind() == kind && v.Len() >= sent.Len():
+		return listSuffix(v, sent)
+	case v.Key() == "content" && kind != rawjson.Null && sent.Exists() && sent.Kind() != rawjson.Null:
 		return "", codec.ErrShown
 	}
 	return v.Raw(), nil
+}
+
+// listSuffix is suffix for lists. The last element that was sent may continue, if it is a
+// text.
+func listSuffix(v, sent rawjson.Value) (string, error) {
+	had, i := slices.Collect(sent.Each()), 0
+	var rest []string
+	for e := range v.Each() {
+		raw := e.Raw()
+		switch {
+		case i >= len(had):
+			rest = append(rest, raw)
+		case raw == had[i].Raw():
+		case i < len(had)-1 || e.Get("text").Kind() != rawjson.String:
+			return "", codec.ErrShown
+		default:
+			text, err := suffix(e.Get("text"), had[i].Get("text"))
+			if err == nil {
+				raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`)))
+			}
+			if err != nil {
+				return "", err
+			}
+			rest = append(rest, raw)
+		}
+		i++
+	}
+	return lens.List("", rest).Raw, nil
 }
 
 // eventText writes an event.

@@ -256,11 +256,11 @@ func AnswerOnly(m middleware.Message) error {
 	return nil
 }
 
-// Undefined returns an error if req does not offer a tool that the answer defines: the
+// RejectUndefinedTool returns an error if req does not offer a tool that the answer defines: the
 // client sends the definition back, and calls of it would be validated against the
 // provider's schema. A request whose tools load others says nothing of their names. The
 // error wraps ErrShape.
-func Undefined(req *middleware.Request, namespace, name string) error {
+func RejectUndefinedTool(req *middleware.Request, namespace, name string) error {
 	if name == "" || req == nil || slices.ContainsFunc(req.Tools, func(t middleware.Tool) bool {
 		return t.Loads != "" || t.Namespace == namespace && t.Name == name
 	}) {
@@ -269,11 +269,11 @@ func Undefined(req *middleware.Request, namespace, name string) error {
 	return Shapef("the definition of a tool that the request does not offer")
 }
 
-// Unasked returns an error if a further choice of resp has a call, and req, if
+// RejectExtraChoices returns an error if a further choice of resp has a call, and req, if
 // it is known, did not ask for further choices: many clients read the first
 // choice of each chunk, whatever index it has. path leads to the member of a
 // request that says how many choices are asked for.
-func Unasked(req *middleware.Request, dialect string, resp *middleware.Response, path ...string) error {
+func RejectExtraChoices(req *middleware.Request, dialect string, resp *middleware.Response, path ...string) error {
 	if req == nil || !slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
 		return nil
 	}

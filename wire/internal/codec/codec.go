@@ -84,9 +84,9 @@ type Stream interface {
 	Safe() int
 	Close() (*middleware.Response, error)
 
-	// Shown returns what the client gets of what was written, or will get with what
+	// Output returns what the client gets of what was written, or will get with what
 	// follows, how much of that it may get already, and what stands behind it.
-	Shown() (out string, safe int, behind string)
+	Output() (text string, releasable int, rest string)
 	// Text returns all bytes that were written.
 	Text() string
 	// Last returns the last event that has data.

@@ -16,16 +16,16 @@ type Cursor struct {
 	format Format
 	stream Stream
 
-	mu     sync.Mutex // of what follows; never held while the sink runs
-	text   string     // all that was written
-	out    string     // what the client gets of it, or will get with what follows
-	safe   int        // bytes of out that may be taken
-	behind string     // what of the text stands behind out
-	last   Event      // the last one with data
-	sent   int        // bytes of out that were taken
-	n      int        // numbered keep-alives that were taken
+	mu   sync.Mutex // of what follows; never held while the sink runs
+	text string     // all that was written
+	out  string     // what the client gets of it, or will get with what follows
+	safe int        // bytes of out that may be taken
+	rest string     // what of the text stands behind out
+	last Event      // the last one with data
+	sent int        // bytes of out that were taken
+	n    int        // numbered keep-alives that were taken
 
-	ahead bool // a keep-alive stands in front of the text
+	keepAliveFirst bool // a keep-alive stands in front of the text
 
 	err error // of Close
 }
@@ -39,31 +39,31 @@ func (c *Cursor) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text = c.stream.Text()
-	c.out, c.safe, c.behind = c.stream.Shown()
+	c.out, c.safe, c.rest = c.stream.Output()
 	c.last = c.stream.Last()
 	return n, err
 }
 
-// Given returns what the client has got.
-func (c *Cursor) Given() string {
+// Sent returns what the client has got.
+func (c *Cursor) Sent() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.out[:c.sent]
 }
 
-// Untaken returns what was read behind what the client has got.
-func (c *Cursor) Untaken() string {
+// Pending returns what was read behind what the client has got.
+func (c *Cursor) Pending() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.out[c.sent:] + c.behind
+	return c.out[c.sent:] + c.rest
 }
 
 // view returns the text as the client knows it.
 func (c *Cursor) view() string {
-	if len(c.out)+len(c.behind) == len(c.text) {
+	if len(c.out)+len(c.rest) == len(c.text) {
 		return c.text
 	}
-	return c.out + c.behind
+	return c.out + c.rest
 }
 
 // Text returns all bytes that were written.
@@ -111,7 +111,7 @@ func (c *Cursor) upTo(end int) string {
 // order mark is one at the beginning of a stream only: behind a keep-alive it
 // would be a part of the first line, which no client would know then.
 func (c *Cursor) passed(out string) string {
-	if c.ahead && c.sent == 0 {
+	if c.keepAliveFirst && c.sent == 0 {
 		out = strings.TrimPrefix(out, bom)
 	}
 	if numbered, err := c.format.Renumber(out, c.n); err == nil {
@@ -146,17 +146,17 @@ func (c *Cursor) KeepAlive() []byte {
 	if numbered {
 		c.n++
 	}
-	c.ahead = c.ahead || c.sent == 0 && alive != ""
+	c.keepAliveFirst = c.keepAliveFirst || c.sent == 0 && alive != ""
 	return []byte(opening + alive)
 }
 
 // Renamed returns the ids under which the client and the provider know the answer. A format whose requests go on from an earlier
 // answer has the method on its Stream, with the cursor.
-func (c *Cursor) Renamed(resp *middleware.Response) (given, kept string) {
+func (c *Cursor) Renamed(resp *middleware.Response) (clientID, providerID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, ok := c.stream.(interface {
-		Renamed(sent int, resp *middleware.Response) (given, kept string)
+		Renamed(sent int, resp *middleware.Response) (clientID, providerID string)
 	})
 	if !ok {
 		return "", ""
@@ -172,7 +172,7 @@ func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.ahead && c.sent == 0 {
+	if c.keepAliveFirst && c.sent == 0 {
 		rest = bytes.TrimPrefix(rest, []byte(bom))
 	}
 	if c.n == 0 { // no number changes
@@ -222,7 +222,7 @@ func manyLines(text string) bool {
 func (c *Cursor) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.behind == "" {
+	if c.rest == "" {
 		return false
 	}
 	f, ok := c.format.(interface{ EndsWith(name, data string) bool })
@@ -253,7 +253,7 @@ func (c *Cursor) Failure() []byte {
 	_ = b.End(keep)
 	for _, e := range slices.Backward(last) {
 		u := Unit{Event: Event{Data: e.Data}, Bytes: c.text[e.Start:e.End]}
-		if u.Value, _ = ParseObject(e.Data); !Free(e.Data) {
+		if u.Value, _ = ParseObject(e.Data); !HasNoCallWord(e.Data) {
 			continue
 		}
 		s := c.format.NewStream(nil, nil) // reads it without its name, which clients may ignore

@@ -109,14 +109,14 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 	return nil
 }
 
-// shows reports whether an event of that fate can be shown when it has been read.
-func (b *Buffer) shows(fate Fate) bool {
-	return !b.holding && (fate == FateShow || fate == FatePass && !b.waiting)
+// shows reports whether an event of that release can be shown when it has been read.
+func (b *Buffer) isReleased(release Release) bool {
+	return !b.holding && (release == ReleaseNow || release == ReleaseWithPrevious && !b.waiting)
 }
 
 // put adds e, or what was written in its place, to what the client gets.
-func (b *Buffer) put(e Event, fate Fate, written *string) {
-	if b.holding || fate == FateHold {
+func (b *Buffer) put(e Event, release Release, written *string) {
+	if b.holding || release == ReleaseHold {
 		return
 	}
 	if written != nil && b.out == nil {
@@ -130,9 +130,9 @@ func (b *Buffer) put(e Event, fate Fate, written *string) {
 		b.out.WriteString(b.Text()[e.Start:e.End])
 	}
 	b.placed = e.End
-	out, safe, _ := b.Shown()
+	out, safe, _ := b.Output()
 	switch {
-	case b.shows(fate):
+	case b.isReleased(release):
 		b.safe, b.waiting = len(out), false
 	case len(out)-safe > maxWaiting:
 		b.holding = true
@@ -141,14 +141,14 @@ func (b *Buffer) put(e Event, fate Fate, written *string) {
 	}
 }
 
-// Shown returns what was put, how much of that the client may get, and what of the text
+// Output returns what was put, how much of that the client may get, and what of the text
 // stands behind it.
-func (b *Buffer) Shown() (out string, safe int, behind string) {
-	text := b.Text()
+func (b *Buffer) Output() (text string, releasable int, rest string) {
+	text, rest = b.Text()[:b.placed], b.Text()[b.placed:]
 	if b.out != nil {
-		return b.out.String(), b.safe, text[b.placed:]
+		text = b.out.String()
 	}
-	return text[:b.placed], b.safe, text[b.placed:]
+	return text, b.safe, rest
 }
 
 // Safe returns how many bytes the client may get.
@@ -362,7 +362,7 @@ func (b *Buffer) Frame(taken int, name, data string) []byte {
 			as = lines
 		}
 	}
-	shown, _, _ := b.Shown()
+	shown, _, _ := b.Output()
 	out := as.frame(shown[:taken], name, OneLine(data), strings.Contains(b.Text(), "\r\n"))
 	if as == array {
 		out += "\n]"

@@ -36,7 +36,7 @@ const (
 // Repeats says that u, which is free and is shown, brings the string text and nothing
 // else, and that the values in differ say nothing. deliver is called with the text of each
 // unit that follows and is the same but for those.
-func (r *Units) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
+func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
 	if u.Free && !r.Buf.holding {
 		r.learn(u, deliver, textHole, text, differ)
@@ -45,14 +45,14 @@ func (r *Units) Repeats(u *Unit, deliver func(text string) error, text rawjson.V
 
 // RepeatsPiece is Repeats for a held unit that brings the string piece of a call. deliver is
 // called with the JSON string without its quotes.
-func (r *Units) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
+func (r *Splitter) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
-	if r.Buf.holding && !r.plain {
+	if r.Buf.holding && !r.unchanged {
 		r.learn(u, deliver, pieceHole, piece, differ)
 	}
 }
 
-func (r *Units) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
+func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
 	if u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
 		return
 	}
@@ -93,35 +93,42 @@ func (r *Units) learn(u *Unit, deliver func(string) error, kind hole, text rawjs
 	r.repeat.fixed[n], r.repeat.n, r.repeat.deliver = u.Bytes[at:], n, deliver
 }
 
-// read reads a unit that is the one before with another text; false if it is not.
+// read reads a unit that differs from the one before in its holes only; false for any other
+// unit.
 func (r *repeat) read(unit string) (known bool, err error) {
 	text, at := "", 0
-	for i := range r.n {
+	for i, kind := range r.holes[:r.n] {
 		if !strings.HasPrefix(unit[at:], r.fixed[i]) {
 			return false, nil
 		}
 		at += len(r.fixed[i])
-		if r.holes[i] == numberHole {
-			from := at
-			for at < len(unit) && '0' <= unit[at] && unit[at] <= '9' {
-				at++
-			}
-			if at == from || at > from+1 && unit[from] == '0' || at > from+15 {
-				return false, nil
-			}
-			continue
-		}
-		end, simple, ok := rawjson.StringEnd(unit, at-1, false)
-		if piece := r.holes[i] == pieceHole; !ok || !piece && (!simple || cut(unit[at:end]) || !Free(unit[at-1:end])) {
+		end, ok := kind.end(unit, at)
+		if !ok {
 			return false, nil
 		}
-		if r.holes[i] != padHole {
-			text = unit[at : end-1]
+		if kind == textHole || kind == pieceHole {
+			text = unit[at:end]
 		}
-		at = end - 1
+		at = end
 	}
 	if r.n == 0 || unit[at:] != r.fixed[r.n] || text == "" {
 		return false, nil
 	}
 	return true, r.deliver(text)
+}
+
+// end returns the end of the value that begins at unit[at], of a string without its quotes;
+// false if the hole may not have that value.
+func (h hole) end(unit string, at int) (end int, ok bool) {
+	if h == numberHole {
+		for end = at; end < len(unit) && '0' <= unit[end] && unit[end] <= '9'; {
+			end++
+		}
+		return end, end > at && (end == at+1 || unit[at] != '0') && end <= at+15
+	}
+	end, simple, ok := rawjson.StringEnd(unit, at-1, false)
+	if !ok || h != pieceHole && (!simple || cut(unit[at:end]) || !HasNoCallWord(unit[at-1:end])) {
+		return 0, false
+	}
+	return end - 1, true
 }

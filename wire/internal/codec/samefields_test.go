@@ -18,7 +18,7 @@ func TestEveryFieldIsCompared(t *testing.T) {
 	compare(t, codec.SamePart, "Native")
 	compare(t, codec.SameMessage, "Native")
 	compare(t, codec.SameTool, "Native", "Decode", "Destructive", "Namespace", "Loads")
-	byValue(t, codec.SameRequest, "Native", "Params", "Header", "Sink") // Params are for fresh requests, Header and Sink are in no body
+	byValue(t, codec.SameRequest, "Native", "Params", "Header", "Sink", "Client") // Params are for fresh requests; Header, Sink and Client are in no body
 	byValue(t, codec.SameResponse, "Native", "Report", "ID")
 }
 
@@ -31,6 +31,9 @@ func compare[T any](t *testing.T, same func(a, b T) bool, ignored ...string) {
 	t.Helper()
 	typ := reflect.TypeFor[T]()
 	for i := range typ.NumField() {
+		if !typ.Field(i).IsExported() { // no codec can write it
+			continue
+		}
 		var zero, set T
 		fill(reflect.ValueOf(&set).Elem().Field(i))
 		require.Equal(t, slices.Contains(ignored, typ.Field(i).Name), same(zero, set), "%s.%s", typ, typ.Field(i).Name)

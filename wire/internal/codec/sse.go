@@ -9,7 +9,7 @@ import (
 // of an unknown field, or without one, is skipped.
 //
 // Clients differ: many end a line at LF only, some skip white space in front of a field.
-// So a unit passes as it came only if it is strictly framed (Units), and every other one
+// So a unit passes as it came only if it is strictly framed (Splitter), and every other one
 // is written.
 
 // fields are the beginnings of the lines that tell an event stream: the fields
@@ -42,6 +42,11 @@ func (b *Buffer) sniff(text string, end bool) framing {
 	case head[0] == '{':
 		return whole
 	}
+	return b.sniffField(text, end)
+}
+
+// sniffField looks for the first line that has a field.
+func (b *Buffer) sniffField(text string, end bool) framing {
 	for {
 		line := text[b.row:]
 		for _, f := range fields {

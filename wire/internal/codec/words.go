@@ -22,31 +22,22 @@ var keys = append([]string{`"tool_calls`}, words[1:len(words)-3]...)
 // in a spelling that some JSON reader takes for it. text need not be JSON.
 func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
 
-// Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
-// Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where
-// one of these is, MayHold reads what is around it.
-func Free(text string) bool {
+// HasNoCallWord reports whether no word for calls occurs in text, a piece of JSON, in any
+// spelling. For most texts it looks at each byte once, because each word holds "call", "_u",
+// "_a" or an escape. MayHold reads the text around one of these.
+func HasNoCallWord(text string) bool {
 	for i := 0; i < len(text); i++ {
-		rest := text[i:]
 		switch text[i] {
-		case 'c', 'C':
-			if len(rest) < 4 || rest[1]|0x20 != 'a' || rest[2]|0x20 != 'l' || rest[3]|0x20 != 'l' {
+		case 'c', 'C', '_', '\\':
+			if !isHint(text[i:]) {
 				continue
 			}
-		case '_':
-			if len(rest) < 2 || rest[1]|0x20 != 'u' && rest[1]|0x20 != 'a' {
-				continue
-			}
-		case '\\': // an escape of a letter
-			if len(rest) < 4 || rest[1] != 'u' || !(rest[2] == '0' && rest[3] <= '1' || rest[2] == '2' && rest[3] == '1') {
-				continue
-			}
-		case 0: // any number of them may stand in a word
+		case 0: // any number of them may be inside a word
 			return !MayHold([]byte(text), keys...)
 		default:
 			continue
 		}
-		if free, known := freeAt(text, i); known {
+		if free, known := noCallWordAt(text, i); known {
 			if !free {
 				return false
 			}
@@ -60,12 +51,28 @@ func Free(text string) bool {
 	return true
 }
 
+// isHint reports whether text begins with what each word for calls has a piece of: "call",
+// "_u", "_a", or the escape of a letter.
+func isHint(text string) bool {
+	switch {
+	case len(text) < 2:
+		return false
+	case text[0] == '_':
+		return text[1]|0x20 == 'u' || text[1]|0x20 == 'a'
+	case len(text) < 4:
+		return false
+	case text[0] == '\\':
+		return text[1] == 'u' && (text[2] == '0' && text[3] <= '1' || text[2] == '2' && text[3] == '1')
+	}
+	return text[1]|0x20 == 'a' && text[2]|0x20 == 'l' && text[3]|0x20 == 'l'
+}
+
 // longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.
 const longestWord = 128
 
-// freeAt is Free for the words around text[i] that are spelled in ASCII, without escapes.
+// noCallWordAt is HasNoCallWord for the words around text[i] that are spelled in ASCII, without escapes.
 // It is not known if the text there may have another spelling.
-func freeAt(text string, i int) (free, known bool) {
+func noCallWordAt(text string, i int) (free, known bool) {
 	var folded [2 * longestWord / 6]byte
 	near := text[max(0, i-len(folded)/2):min(len(text), i+len(folded)/2)]
 	for j := range len(near) {

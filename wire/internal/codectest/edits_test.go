@@ -166,8 +166,8 @@ func historyEdits() []func(*middleware.Request) {
 	}
 }
 
-// history makes every one of historyEdits.
-func history(f codec.Format, x Exchange) error {
+// editHistory makes every one of historyEdits.
+func editHistory(f codec.Format, x Exchange) error {
 	req, err := f.DecodeRequest([]byte(x.Request))
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func rest(f codec.Format, x Exchange) error {
 		return err
 	}
 	for _, sent := range []int{0, safe} {
-		out, _, _ := s.Shown()
+		out, _, _ := s.Output()
 		shown := out[:sent]
 		tail, err := s.Rest(sent, resp)
 		if err != nil {
@@ -283,7 +283,7 @@ func spliced(f codec.Format, req *middleware.Request, x Exchange, s codec.Stream
 	if err != nil {
 		return err
 	}
-	out, _, _ := s.Shown()
+	out, _, _ := s.Output()
 	body := out[:sent] + string(tail)
 	got, err := f.DecodeResponse(req, []byte(body))
 	if err != nil {

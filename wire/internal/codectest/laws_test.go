@@ -33,7 +33,7 @@ func Laws() []Law {
 		{"a dropped call is gone", dropped},
 		{"an added call is there", added},
 		{"changed text is written", retold},
-		{"history can be edited", history},
+		{"history can be edited", editHistory},
 		{"the rest of a stream completes it", rest},
 		{"a keep-alive changes nothing", alive},
 		{"another framing says the same", framed},
@@ -96,13 +96,13 @@ func store[T any](v T) (T, error) {
 	return out, err
 }
 
-// isPlain reports whether an answer passes as it came: each of its units is strictly
+// isUnchanged reports whether an answer passes as it came: each of its units is strictly
 // framed and free of the words for calls.
 func isPlain(f codec.Format, x Exchange) bool {
 	s := f.NewStream(nil, nil)
 	_, _ = s.Write([]byte(x.Response))
 	_, _ = s.Close()
-	return s.(interface{ Plain() bool }).Plain()
+	return s.(interface{ Unchanged() bool }).Unchanged()
 }
 
 // answerOut: what clients read of an answer is what the provider sent, and its bytes are
@@ -179,8 +179,8 @@ func chunks(f codec.Format, x Exchange) error {
 		return err
 	}
 	body, want := []byte(x.Response), seenOf(resp)
-	step := max(1, len(body)/cuts(len(body)))
-	for cut := 0; cut <= len(body); cut += step {
+	stride := max(1, len(body)/cuts(len(body)))
+	for cut := 0; cut <= len(body); cut += stride {
 		if err := feed(f, req, want, body[:cut], body[cut:]); err != nil {
 			return fmt.Errorf("cut at %d: %w", cut, err)
 		}
@@ -207,7 +207,7 @@ func feed(f codec.Format, req *middleware.Request, want seen, pieces ...[]byte) 
 			return fmt.Errorf("write: %d, %w", n, err)
 		}
 		written += n
-		out, _, _ := s.Shown()
+		out, _, _ := s.Output()
 		if now := s.Safe(); now < safe || now > len(out) {
 			return fmt.Errorf("safe went from %d to %d with %d written", safe, now, written)
 		}

@@ -21,7 +21,7 @@ type answer struct {
 	lens.Answered
 	form       codec.Form
 	candidates []*candidate  // in order of their index
-	beside     codec.Members // what else stands beside the candidates, and in JSON, "" for none:
+	extra      codec.Members // what else stands beside the candidates, and in JSON, "" for none:
 	usage      string        // the last usageMetadata with figures
 	model      string        // the last modelVersion
 	id         string        // the first responseId
@@ -38,8 +38,8 @@ type candidate struct {
 	finish  string // the last finishReason, as JSON
 	word    string // of finish; "" for none
 	message string // the last finishMessage
-	beside  codec.Members
-	joined  *partial // a call that goes on; nil: none does
+	extra   codec.Members
+	joined  *partialCall // a call that goes on; nil: none does
 }
 
 // object returns the answer as one object.
@@ -50,9 +50,9 @@ func (a *answer) object() string {
 		if c.contents > 0 {
 			content.Raw = freshContent("model", c.parts)
 		}
-		candidates[i] = codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.beside.List...)...)
+		candidates[i] = codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.extra.List...)...)
 	}
-	members := append([]lens.Member{lens.List("candidates", candidates)}, a.beside.List...)
+	members := append([]lens.Member{lens.List("candidates", candidates)}, a.extra.List...)
 	return codec.Object(append(members, lens.Raw("usageMetadata", a.usage), lens.Raw("modelVersion", a.model), lens.Raw("responseId", a.id))...)
 }
 
@@ -94,21 +94,21 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 }
 
 // Stream writes resp as one chunk, under the responseId of given, with what the client lacks.
-func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (string, error) {
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
 	now, err := a.with(resp)
 	switch {
 	case err != nil:
 		return "", err
-	case given == nil:
+	case client == nil:
 		return framed(now.object(), a.form, a.Text), nil
 	}
-	now.id = cmp.Or(given.a.id, now.id)
+	now.id = cmp.Or(client.a.id, now.id)
 	for _, c := range now.candidates {
-		if c.parts, err = behind(c, given.shown[c.index], own); err != nil {
+		if c.parts, err = missingParts(c, client.snapshot[c.index], own); err != nil {
 			return "", err
 		}
 	}
-	return string(given.Buf.Frame(given.Safe(), "", now.object())), nil
+	return string(client.Buf.Frame(client.Safe(), "", now.object())), nil
 }
 
 // framed returns an object as an answer of that form, whose events have the line ends of
@@ -286,7 +286,7 @@ func finishWord(v rawjson.Value, message string) string {
 		}
 		return v.Str()
 	default: // which no service sends, and "" where there is none
-		return codec.Plain(v)
+		return codec.Canonical(v)
 	}
 	switch word := finishWords[v.Raw()]; {
 	case word != "" || v.Raw() == "0":

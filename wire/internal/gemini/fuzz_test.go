@@ -147,7 +147,7 @@ func requireAnswerLaws(t require.TestingT, text string, cut int) {
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	requireSame(t, string(body), string(out))
-	shown, _, _ := s.Shown()
+	shown, _, _ := s.Output()
 	shown = shown[:safe]
 	tail, err := s.Rest(safe, again)
 	require.NoError(t, err)

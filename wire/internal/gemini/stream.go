@@ -18,17 +18,17 @@ import (
 //	{"candidates": [{"content": {"role": "model", "parts": [part, …]}, "index": 0}], "modelVersion": …, "responseId": …}
 //	{"candidates": [{"content": {…}, "finishReason": "STOP", "index": 0}], "usageMetadata": {…}, "modelVersion": …, "responseId": …}
 type stream struct {
-	codec.Units
-	req     *middleware.Request // that is answered; nil: not known
-	sink    middleware.Sink
-	calls   int               // of the conversation before
-	builtin func(string) bool // see builtinsOf
-	a       *answer           // what was read
-	chunks  int
-	blocked bool               // the prompt was refused
-	cut     bool               // the last event is not whole
-	failed  error              // of the provider
-	shown   map[int64][]string // the parts of each candidate at the last Mark
+	codec.Splitter
+	req      *middleware.Request // that is answered; nil: not known
+	sink     middleware.Sink
+	calls    int               // of the conversation before
+	builtin  func(string) bool // see builtinsOf
+	a        *answer           // what was read
+	chunks   int
+	blocked  bool               // the prompt was refused
+	cut      bool               // the last event is not whole
+	failed   error              // of the provider
+	snapshot map[int64][]string // the parts of each candidate at the last Snapshot
 }
 
 // What is written of a chunk though a word for calls stands in it: text may speak of
@@ -82,47 +82,57 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	if req != nil {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
-	s.Units = codec.NewUnits(s, chunkTree, false, req != nil && len(req.Tools) > 0)
+	s.Splitter = codec.NewSplitter(s, chunkTree, false, req != nil && len(req.Tools) > 0)
 	s.Lists = true
 	return s
 }
 
-// Fate returns what becomes of a unit. Calls, errors and ends are held.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+// Release returns what becomes of a unit. Calls, errors and ends are held.
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v := u.Value
 	switch {
 	case u.Err != nil && s.Closed() && codec.CutShort(u.Err):
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
-		return codec.FateHold, u.Err
+		return codec.ReleaseHold, u.Err
 	case !v.Exists() && (s.Buf.IsWhole() || s.Buf.IsArray()) && u.Data != "":
-		return codec.FateHold, codec.Shapef("an answer that is not an object")
+		return codec.ReleaseHold, codec.Shapef("an answer that is not an object")
 	case s.Buf.IsWhole(), hasFailure(v), blockReason(v) != "":
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	}
-	fate := codec.FatePass
 	candidates, err := on.List(v, "candidates", rawjson.Object)
+	release := codec.ReleaseWithPrevious
 	for _, c := range candidates {
-		if finishWord(on.Get(c, "finishReason"), on.Get(c, "finishMessage").Str()) != "" {
-			return codec.FateHold, nil
-		}
-		parts, err := on.List(on.Get(c, "content"), "parts", rawjson.Object)
-		if err != nil {
-			return codec.FateHold, err
-		}
-		for _, p := range parts {
-			switch text := on.Get(p, "text"); {
-			case on.Get(p, "functionCall").Exists():
-				return codec.FateHold, nil
-			case text.Kind() == rawjson.String && text.Str() == "":
-			case on.Get(p, "thought").Raw() != "true":
-				fate = codec.FateShow
-			case fate == codec.FatePass:
-				fate = codec.FateWait
-			}
+		r, err := candidateRelease(c)
+		if release = max(release, r); release == codec.ReleaseHold {
+			return release, err
 		}
 	}
-	return fate, err
+	return release, err
+}
+
+// candidateRelease is Release for what a unit has of one candidate.
+func candidateRelease(c rawjson.Value) (codec.Release, error) {
+	if finishWord(on.Get(c, "finishReason"), on.Get(c, "finishMessage").Str()) != "" {
+		return codec.ReleaseHold, nil
+	}
+	parts, err := on.List(on.Get(c, "content"), "parts", rawjson.Object)
+	if err != nil {
+		return codec.ReleaseHold, err
+	}
+	release := codec.ReleaseWithPrevious
+	for _, p := range parts {
+		switch text := on.Get(p, "text"); {
+		case on.Get(p, "functionCall").Exists():
+			return codec.ReleaseHold, nil
+		case text.Kind() == rawjson.String && text.Str() == "":
+		case on.Get(p, "thought").Raw() == "true":
+			release = max(release, codec.ReleaseAfterText)
+		default:
+			release = codec.ReleaseNow
+		}
+	}
+	return release, nil
 }
 
 // blockReason returns why the prompt was refused; "" if it was not.
@@ -134,11 +144,11 @@ func blockReason(root rawjson.Value) string {
 	return reason
 }
 
-// Mark notes what the client may be shown.
-func (s *stream) Mark() {
-	s.shown = map[int64][]string{}
+// Snapshot notes what the client may be shown.
+func (s *stream) Snapshot() {
+	s.snapshot = map[int64][]string{}
 	for _, c := range s.a.candidates {
-		s.shown[c.index] = c.parts
+		s.snapshot[c.index] = c.parts
 	}
 }
 
@@ -174,38 +184,48 @@ func (s *stream) Read(u *codec.Unit) error {
 	}
 	s.chunks++
 	s.blocked = s.blocked || blockReason(v) != ""
+	s.readEnvelope(v)
+	for i, c := range candidates {
+		if err := s.readCandidate(c, int64(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEnvelope reads the members of a chunk other than its candidates.
+func (s *stream) readEnvelope(v rawjson.Value) {
 	for m := range v.Each() {
 		switch key := m.Key(); {
 		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
 		case isName(key, "usageMetadata"):
 			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures says nothing
-				s.a.usage, s.a.Is.Usage = codec.Plain(m), u
+				s.a.usage, s.a.Is.Usage = codec.Canonical(m), u
 			}
 		case isName(key, "modelVersion"):
 			s.a.model, s.a.Is.Model = chunkTree.Value(m), m.Str()
 		case isName(key, "responseId"):
 			s.a.id, s.a.Is.ID = cmp.Or(s.a.id, chunkTree.Value(m)), cmp.Or(s.a.Is.ID, m.Str())
 		case chunkTree.Keeps(m):
-			s.a.beside.Put(camel(key), chunkTree.Value(m))
+			s.a.extra.Put(camel(key), chunkTree.Value(m))
 		}
 	}
-	for i, v := range candidates {
-		index := int64(i)
-		if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
-			index = n
-		}
-		sink := s.sink
-		if index > 0 { // the first candidate is shown
-			sink = nil
-		}
-		if err := s.candidate(index).read(v, sink); err != nil {
-			return err
-		}
-		if len(s.a.candidates) > maxCandidates {
-			return codec.Shapef("more than %d candidates", maxCandidates)
-		}
+}
+
+// readCandidate reads what a chunk has of the candidate in that place.
+func (s *stream) readCandidate(v rawjson.Value, index int64) error {
+	if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
+		index = n
 	}
-	return nil
+	sink := s.sink
+	if index > 0 { // only the first candidate is shown
+		sink = nil
+	}
+	err := s.candidate(index).read(v, sink)
+	if err == nil && len(s.a.candidates) > maxCandidates {
+		err = codec.Shapef("more than %d candidates", maxCandidates)
+	}
+	return err
 }
 
 // candidate returns the candidate of that index. A stream may have candidates in any
@@ -240,7 +260,7 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 			err = codec.Shapef("a part inside a call that goes on")
 		default:
 			c.parts = append(c.parts, partTree.Write(part))
-			err = codec.Tell(sink, p.part.Kind, p.part.Text)
+			err = codec.Emit(sink, p.part.Kind, p.part.Text)
 		}
 		if err != nil {
 			return err
@@ -257,7 +277,7 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 				}
 			}
 		case candidateTree.Keeps(m):
-			c.beside.Put(camel(key), candidateTree.Value(m))
+			c.extra.Put(camel(key), candidateTree.Value(m))
 		}
 	}
 	return nil
@@ -284,7 +304,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	a := s.a
-	a.Text, a.Plain = s.Text(), s.Plain()
+	a.Text, a.Unchanged = s.Text(), s.Unchanged()
 	switch {
 	case s.Buf.IsEvents():
 		a.form, a.Streamed = codec.FormEvents, true
@@ -317,7 +337,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		}
 		a.Is.Message = m
 	}
-	if err := codec.Unasked(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
+	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
 	resp := a.Is.Clone()
@@ -361,13 +381,13 @@ func (s *stream) whole() error {
 // Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
 // the answer, or a later one, follows as one more chunk, under the first one's responseId.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(nil, nil), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
 }
 
-// behind returns the parts of c that a client lacks which was shown those of the same
+// missingParts returns the parts of c that a client lacks which was shown those of the same
 // answer, if own, or those of an earlier one: then the reasoning of the answer that was
 // given up is the only one. A middleware may have joined texts.
-func behind(c *candidate, shown []string, own bool) ([]string, error) {
+func missingParts(c *candidate, shown []string, own bool) ([]string, error) {
 	if len(shown) == 0 {
 		return c.parts, nil
 	}
@@ -385,22 +405,22 @@ func behind(c *candidate, shown []string, own bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := map[middleware.PartKind]string{}
+	sentText := map[middleware.PartKind]string{}
 	for _, p := range before {
 		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
 			return nil, codec.ErrShown
 		}
-		given[p.part.Kind] += p.part.Text
+		sentText[p.part.Kind] += p.part.Text
 	}
 	var out []string
 	for _, p := range pieces {
-		has := given[p.part.Kind]
+		has := sentText[p.part.Kind]
 		n := min(len(has), len(p.part.Text))
 		if has[:n] != p.part.Text[:n] {
 			return nil, codec.ErrShown
 		}
 		text := p.v.Raw()
-		switch given[p.part.Kind] = has[n:]; {
+		switch sentText[p.part.Kind] = has[n:]; {
 		case n > 0 && n == len(p.part.Text):
 			continue
 		case n > 0:
@@ -410,13 +430,13 @@ func behind(c *candidate, shown []string, own bool) ([]string, error) {
 		}
 		out = append(out, text)
 	}
-	if given[middleware.PartText]+given[middleware.PartReasoning] != "" {
+	if sentText[middleware.PartText]+sentText[middleware.PartReasoning] != "" {
 		return nil, codec.ErrShown
 	}
 	return out, nil
 }
 
-// partial is a call whose arguments come in several parts, each with values and
+// partialCall is a call whose arguments come in several parts, each with values and
 // the paths that they belong to:
 //
 //	{"functionCall": {"name": "wind", "willContinue": true}}
@@ -426,7 +446,7 @@ func behind(c *candidate, shown []string, own bool) ([]string, error) {
 // A middleware sees one call with whole arguments, and so does the client. If the parts
 // leave a doubt about the whole, the error wraps ErrShape.
 // Source: FunctionCall.partial_args and will_continue of Vertex AI v1.
-type partial struct {
+type partialCall struct {
 	id   string // of the call
 	head string // the first part, as it is written
 	sign string // the first thoughtSignature, which any of the parts may bring
@@ -452,16 +472,16 @@ const maxPath = 64
 func (c *candidate) call(p *piece) error {
 	fc := on.Get(p.v, "functionCall")
 	r := on.Reader()
-	goesOn, pieces := r.Kind(fc, "willContinue", rawjson.Bool).Raw() == "true", r.Objects(fc, "partialArgs")
+	continues, pieces := r.Kind(fc, "willContinue", rawjson.Bool).Raw() == "true", r.Objects(fc, "partialArgs")
 	whole := on.Get(fc, "args")
 	switch {
 	case r.Err != nil:
 		return r.Err
-	case c.joined == nil && !goesOn && len(pieces) == 0:
+	case c.joined == nil && !continues && len(pieces) == 0:
 		c.parts = append(c.parts, callPart(p.v))
 		return nil
 	case c.joined == nil:
-		c.joined = &partial{id: p.call.ID, head: callPart(p.v), args: node{kind: rawjson.Object}}
+		c.joined = &partialCall{id: p.call.ID, head: callPart(p.v), args: node{kind: rawjson.Object}}
 	case p.call.Name != "" || p.call.ID != "" && p.call.ID != c.joined.id:
 		return codec.Shapef("a call inside a call that goes on")
 	}
@@ -475,7 +495,7 @@ func (c *candidate) call(p *piece) error {
 			return err
 		}
 	}
-	if goesOn {
+	if continues {
 		return nil
 	}
 	c.joined = nil
@@ -491,22 +511,22 @@ func (n *node) put(arg rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	steps, ok := strings.CutPrefix(path, "$")
-	if !ok || steps == "" {
+	left, ok := strings.CutPrefix(path, "$")
+	if !ok || left == "" {
 		return codec.Shapef("a path that does not begin at the arguments")
 	}
-	for depth := 0; steps != ""; depth++ {
+	for depth := 0; left != ""; depth++ {
 		if depth == maxPath {
 			return codec.Shapef("a path of more than %d steps", maxPath)
 		}
-		key, kind, rest, ok := nextKey(steps)
+		key, kind, rest, ok := nextKey(left)
 		if ok {
 			n, ok = n.child(key, kind)
 		}
 		if !ok {
 			return codec.Shapef("a path that leads nowhere")
 		}
-		steps = rest
+		left = rest
 	}
 	return n.set(arg)
 }

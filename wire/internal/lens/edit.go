@@ -114,20 +114,20 @@ func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 	if len(params) == 0 {
 		return l.Object(members...), nil
 	}
-	given, err := codec.ParseObject(string(params))
+	object, err := codec.ParseObject(string(params))
 	if err == nil {
-		given, err = codec.ParseObject(codec.Plain(given)) // of a key that it has twice, the last one counts
+		object, err = codec.ParseObject(codec.Canonical(object)) // of a key that it has twice, the last one counts
 	}
 	if err != nil {
 		return "", codec.Unencodablef("Params is not a JSON object")
 	}
-	var lacks []Member
+	var missing []Member
 	for _, m := range members {
-		if m.Raw != "" && !l.has(given, m.Key) {
-			lacks = append(lacks, m)
+		if m.Raw != "" && !l.has(object, m.Key) {
+			missing = append(missing, m)
 		}
 	}
-	return l.Set(given, lacks...)
+	return l.Set(object, missing...)
 }
 
 // has reports whether object has the member at path, be it null.

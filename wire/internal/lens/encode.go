@@ -34,10 +34,10 @@ func (l Lens) EncodeRequest(req *middleware.Request, read func(body string) (*mi
 
 // Answered is an answer as it was read.
 type Answered struct {
-	Text     string              // as it came
-	Plain    bool                // no reader finds a call in Text: unchanged, it passes as it is
-	Streamed bool                // Text is a stream
-	Is       middleware.Response // without Native
+	Text      string              // as it came
+	Unchanged bool                // no reader finds a call in Text: unchanged, it passes as it is
+	Streamed  bool                // Text is a stream
+	Is        middleware.Response // without Native
 }
 
 // Written is an Answered with which a format writes a response that came from it.
@@ -48,7 +48,7 @@ type Written[G any] interface {
 	Whole(resp *middleware.Response) (string, error)
 	// Stream returns what follows given in a stream: of this answer if own, else of an
 	// earlier one. The zero G is a client that has nothing.
-	Stream(resp *middleware.Response, given G, own bool) (string, error)
+	Stream(resp *middleware.Response, replay G, own bool) (string, error)
 }
 
 // AsRead returns a, for the answer of a format that embeds it.
@@ -65,7 +65,7 @@ func EncodeResponse[A Written[G], G any](l Lens, resp *middleware.Response, read
 }
 
 func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error) {
-	if was := a.AsRead(); was.Plain && codec.SameResponse(&was.Is, resp) {
+	if was := a.AsRead(); was.Unchanged && codec.SameResponse(&was.Is, resp) {
 		return []byte(was.Text), nil
 	}
 	var nothing G
@@ -83,22 +83,22 @@ func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error)
 // Rest writes what completes a stream of which the client has the first sent bytes. resp
 // is the answer of s, perhaps with changes behind what was shown, or a later answer. given
 // returns what the client has.
-func Rest[A Written[G], G any](l Lens, s *codec.Units, sent int, resp *middleware.Response, read func(body string) (A, error), given func(sent int) (G, error)) ([]byte, error) {
+func Rest[A Written[G], G any](l Lens, s *codec.Splitter, sent int, resp *middleware.Response, read func(body string) (A, error), replay func(sent int) (G, error)) ([]byte, error) {
 	a, err := Answer(l, resp, read)
 	if err != nil {
 		return nil, err
 	}
 	own := l.Raw(resp.Native) == s.Text()
-	switch out, _, _ := s.Shown(); {
+	switch out, _, _ := s.Output(); {
 	case sent < 0 || sent > len(out):
 		return nil, codec.Unencodablef("the rest of a stream that has no such part")
 	case sent == 0:
 		return encode(a, resp)
 	}
-	if was := a.AsRead(); own && was.Plain && codec.SameResponse(&was.Is, resp) {
+	if was := a.AsRead(); own && was.Unchanged && codec.SameResponse(&was.Is, resp) {
 		return []byte(was.Text[sent:]), nil
 	}
-	g, err := given(sent)
+	g, err := replay(sent)
 	if err != nil {
 		return nil, codec.Unencodable(err)
 	}

@@ -71,10 +71,10 @@ func (a *aligner) pair(i, place int) {
 // follow gives places to texts whose neighbour has one: first to those in front
 // of it, as histories are cut at their front more than anywhere else. before is
 // the place in front of the first text, behind that after the last one.
-func (a *aligner) follow(before, behind int) {
+func (a *aligner) follow(before, after int) {
 	for _, i := range slices.Backward(a.known) {
-		a.pair(i, behind-1)
-		behind = a.at[i]
+		a.pair(i, after-1)
+		after = a.at[i]
 	}
 	for _, i := range a.known {
 		a.pair(i, before+1)

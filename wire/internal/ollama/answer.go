@@ -45,7 +45,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	}
 	resp := &middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
 	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
-	a := &answer{lens.Answered{Text: s.Text(), Plain: s.Plain(), Streamed: streamed, Is: *resp.Clone()}, object}
+	a := &answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: *resp.Clone()}, object}
 	resp.Native = on.Remember(s.Text(), a)
 	return resp, nil
 }

@@ -113,7 +113,7 @@ func requireAnswerLaws(t require.TestingT, body []byte, n, edit int) {
 	require.Equal(t, callsOf(resp.Message), callsOf(pieced.Message))
 	require.Equal(t, resp.Message.Text(), pieced.Message.Text())
 	requireSame(t, string(body), encodeResponse(t, resp))
-	shown, safe, _ := s.Shown()
+	shown, safe, _ := s.Output()
 	rest, err := s.Rest(safe, pieced)
 	require.NoError(t, err)
 	requireSame(t, string(body), shown[:safe]+string(rest))

@@ -17,7 +17,7 @@ import (
 //	{"model": …, "created_at": …, "message": {"role": "assistant", "content": "ll."}, "done": false}
 //	{"model": …, "created_at": …, "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop", "eval_count": 3}
 type stream struct {
-	codec.Units
+	codec.Splitter
 	sink   middleware.Sink
 	before int // calls in the conversation so far
 
@@ -32,7 +32,7 @@ type stream struct {
 	known         bool // a line of this format has come
 	unknown       bool // an object of another format has come
 	failure       *codec.Failure
-	shown         content // what the client may be shown
+	snapshot      content // what the client may be shown
 }
 
 // What is written of a line though a word for calls stands in it: text may speak of
@@ -57,31 +57,33 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 
 func newStream(tools bool) *stream {
 	s := &stream{}
-	s.Units = codec.NewUnits(s, lineTree, true, tools)
+	s.Splitter = codec.NewSplitter(s, lineTree, true, tools)
 	return s
 }
 
-// Fate returns what becomes of a unit. Calls, errors and the end are held.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+// Release returns what becomes of a unit. Calls, errors and the end are held.
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v := u.Value
 	_, failed := failureOf(v)
 	switch message := v.Get("message"); {
 	case s.Buf.IsWhole(), u.Err != nil && codec.CutShort(u.Err):
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.ContainsAny(u.Data, "{}"):
-		return codec.FateHold, u.Err
+		return codec.ReleaseHold, u.Err
 	case failed, isDone(v), !message.Get("tool_calls").Empty() && message.Get("tool_calls").Exists():
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case message.Get("content").Str() != "":
-		return codec.FateShow, nil
+		return codec.ReleaseNow, nil
 	case message.Get("thinking").Str() != "":
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	}
-	return codec.FatePass, nil
+	return codec.ReleaseWithPrevious, nil
 }
 
-// Mark notes what the client may be shown.
-func (s *stream) Mark() { s.shown = content{text: s.text.String(), thinking: s.thought.String()} }
+// Snapshot notes what the client may be shown.
+func (s *stream) Snapshot() {
+	s.snapshot = content{text: s.text.String(), thinking: s.thought.String()}
+}
 
 // Read reads a unit. Behind an error nothing is read. A call behind an
 // error or behind the end makes the answer unreadable: some clients would run it, others
@@ -126,10 +128,10 @@ func (s *stream) Read(u *codec.Unit) error {
 	} else if message.Len() == 2 {
 		s.Repeats(u, s.addText, message.Get("content"), v.Get("created_at"))
 	}
-	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
+	if err := codec.Emit(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
 		return err
 	}
-	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
+	return codec.Emit(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
 // isDone reports whether a line is the last one.
@@ -151,7 +153,7 @@ func (s *stream) add(message rawjson.Value) error {
 	s.calls = appendElements(s.calls, calls, messageTree["tool_calls"])
 	for m := range message.Each() {
 		if !messageTree.Knows(m.Key()) && codec.FreeMember(m) {
-			s.further.Put(m.Key(), codec.Plain(m))
+			s.further.Put(m.Key(), codec.Canonical(m))
 		}
 	}
 	return nil
@@ -160,7 +162,7 @@ func (s *stream) add(message rawjson.Value) error {
 // addText adds a piece of text.
 func (s *stream) addText(text string) error {
 	s.text.WriteString(text)
-	return codec.Tell(s.sink, middleware.PartText, text)
+	return codec.Emit(s.sink, middleware.PartText, text)
 }
 
 // appendElements appends the elements of list, as they are written.
@@ -183,9 +185,9 @@ func (s *stream) message() string {
 // Rest returns what completes a stream of which the client has a part. The lines of a later answer follow those that were
 // shown: a client joins them as it does any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (content, error) {
-		given, err := codec.Given(s, newStream(false), sent)
-		return given.shown, err
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
+		replayed, err := codec.Replay(s, newStream(false), sent)
+		return replayed.snapshot, err
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/casefile"
+	"github.com/toolmend/toolmend/internal/test/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
@@ -198,11 +198,11 @@ func requireSame(t require.TestingT, want, got string, why ...any) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, body    string
-		refused       bool
-		output, code  string
-		says, saysNot string
-		status        int // in a stream
+		name, body            string
+		refused               bool
+		output, code          string
+		contains, containsNot string
+		status                int // in a stream
 	}{
 		{"words", `{"error":"model 'x' not found"}`, false, "", "", "model 'x' not found", "", 0},
 		{"a refused call", `{"error":"error parsing tool call: raw='{\"a\":'b', err=it's}', err=invalid character 'b' looking for beginning of value"}`,
@@ -219,9 +219,9 @@ func TestErrors(t *testing.T) {
 				require.Equal(t, c.refused, errors.Is(e, middleware.ErrInvalidToolCall))
 				require.Equal(t, c.output, e.Output)
 				require.Equal(t, c.code, e.Code)
-				require.ErrorContains(t, e, c.says)
-				if c.saysNot != "" {
-					require.NotContains(t, e.Error(), c.saysNot)
+				require.ErrorContains(t, e, c.contains)
+				if c.containsNot != "" {
+					require.NotContains(t, e.Error(), c.containsNot)
 				}
 			}
 			e := format.DecodeError(500, http.Header{"Retry-After": {"2"}}, []byte(c.body))

@@ -36,7 +36,7 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 //
 // values are the items, of a stream those that its events made.
 func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, error) {
-	a := &answer{Answered: lens.Answered{Text: s.Text(), Plain: s.Plain(), Streamed: s.end != ""}, head: s.opening.head, ending: s.ending, done: s.done, env: env}
+	a := &answer{Answered: lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: s.end != ""}, head: s.opening.head, ending: s.ending, done: s.done, env: env}
 	var err error
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (t *turn) answered(req *middleware.Request) error {
 	err := d.nested()
 	for _, t := range d.tools {
 		if t.Kind != middleware.KindHosted { // its name is its type
-			err = cmp.Or(err, codec.Undefined(req, t.Namespace, t.Name))
+			err = cmp.Or(err, codec.RejectUndefinedTool(req, t.Namespace, t.Name))
 		}
 	}
 	return err

@@ -68,8 +68,8 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	if s.Buf.IsWhole() {
 		return nil
 	}
-	t := tape{}
-	if g, err := s.given(sent); err == nil {
+	t := transcript{}
+	if g, err := s.clientStateAt(sent); err == nil {
 		t.beginning = g.beginning
 	}
 	if !t.begun {

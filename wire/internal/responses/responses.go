@@ -84,7 +84,7 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	if !response.Exists() {
 		return codec.Comment, false
 	}
-	t, items := tape{beginning: beginning{named: e.Name != ""}}, false
+	t, items := transcript{beginning: beginning{named: e.Name != ""}}, false
 	_ = codec.Each(text[:sent], func(e codec.Event) error {
 		root, err := codec.ParseObject(e.Data)
 		if number := root.Get("sequence_number"); err == nil && number.Kind() == rawjson.Number {
@@ -116,7 +116,7 @@ const previous = "previous_response_id"
 // beginning of one answer and the end of a later one, under the id of the first,
 // while the provider keeps the later one: the next request will name the first. An
 // answer that the provider does not keep cannot be gone on from.
-func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept string) {
+func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, providerID string) {
 	if s.req != nil {
 		if asked, err := on.Value(s.req.Native); err == nil && asked.Get("store").Raw() == "false" {
 			return "", ""
@@ -126,13 +126,13 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept strin
 	if err != nil || !ok || on.Raw(resp.Native) == s.Text() || a.turn.lost || sent == 0 {
 		return "", ""
 	}
-	out, _, _ := s.Shown()
+	out, _, _ := s.Output()
 	_, head := opening(out[:sent])
-	given, kept = head.Get("id").Str(), a.env.Get("id").Str()
-	if given == "" || kept == "" || given == kept {
+	clientID, providerID = head.Get("id").Str(), a.env.Get("id").Str()
+	if clientID == "" || providerID == "" || clientID == providerID {
 		return "", ""
 	}
-	return given, kept
+	return clientID, providerID
 }
 
 // RenamePrevious replaces the id of the answer that a request continues from. A body that cannot be edited stays as it is,

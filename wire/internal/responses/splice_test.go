@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/casefile"
+	"github.com/toolmend/toolmend/internal/test/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
@@ -44,7 +44,7 @@ func readStream(t *testing.T, body string) (string, codec.Stream) {
 
 // shownOf returns what the client may have of a stream.
 func shownOf(s codec.Stream) string {
-	out, safe, _ := s.Shown()
+	out, safe, _ := s.Output()
 	return out[:safe]
 }
 
@@ -167,7 +167,7 @@ func TestRestOfRecordedStreams(t *testing.T) {
 				if sent == 0 && other == others[1] {
 					continue
 				}
-				out, _, _ := s.Shown()
+				out, _, _ := s.Output()
 				_, err = play(out[:sent] + string(rest))
 				require.NoError(t, err, "%s, %d shown\n%s", x.ID, sent, out[:sent]+string(rest))
 				spliced++

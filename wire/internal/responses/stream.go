@@ -24,21 +24,21 @@ import (
 // Items may be interleaved, and some servers leave out all but deltas and the last
 // event.
 type stream struct {
-	codec.Units
-	req     *middleware.Request // that is answered; nil: not known
-	sink    middleware.Sink
-	items   []*piecemeal   // in the order in which they began
-	open    map[int64]int  // output_index: the item that came last
-	byID    map[string]int // id of an item: the item that came last
-	opening beginning      // what the events so far say of the stream
-	marked  beginning      // what those say that the client may be shown
-	epoch   int            // counts the marks
-	end     string         // the response object of the event that ended the answer
-	ending  string         // the type of that event
-	done    bool           // [DONE] came
-	fault   error          // of the provider, in the stream
-	broken  error          // an event that is not JSON, unless the answer is cut off in it
-	answer  *answer        // nil: there is none yet, or it was not readable
+	codec.Splitter
+	req      *middleware.Request // that is answered; nil: not known
+	sink     middleware.Sink
+	items    []*partialItem // in the order in which they began
+	open     map[int64]int  // output_index: the item that came last
+	byID     map[string]int // id of an item: the item that came last
+	opening  beginning      // what the events so far say of the stream
+	snapshot beginning      // what those say that the client may be shown
+	epoch    int            // counts the marks
+	end      string         // the response object of the event that ended the answer
+	ending   string         // the type of that event
+	done     bool           // [DONE] came
+	fault    error          // of the provider, in the stream
+	broken   error          // an event that is not JSON, unless the answer is cut off in it
+	answer   *answer        // nil: there is none yet, or it was not readable
 }
 
 // beginning is what a client knows of a stream.
@@ -75,7 +75,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // newStream returns a reader of an answer to a request that offered tools, or did not.
 func newStream(tools bool) *stream {
 	s := &stream{open: map[int64]int{}, byID: map[string]int{}}
-	s.Units = codec.NewUnits(s, eventTree, false, tools)
+	s.Splitter = codec.NewSplitter(s, eventTree, false, tools)
 	return s
 }
 
@@ -120,64 +120,64 @@ func isKnown(typ string) bool {
 		isHead("response."+typ)
 }
 
-// Fate holds calls of the client, errors and the end, and lets reasoning wait. What the
+// Release holds calls of the client, errors and the end, and lets reasoning wait. What the
 // provider runs is shown at once.
-func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v, typ := u.Value, typeOf(u)
 	switch {
 	case s.Buf.IsWhole(), isEnd(typ), isArguments(typ), isFailure(u):
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case !v.Exists():
 		if strings.HasPrefix(strings.TrimSpace(u.Data), "{") {
-			return codec.FateHold, nil
+			return codec.ReleaseHold, nil
 		}
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	case isItem(typ):
-		return itemFate(v.Get("item"), typ)
+		return itemRelease(v.Get("item"), typ)
 	case !u.Free:
-		if hold, err := s.stray(v, typ); hold || err != nil {
-			return codec.FateHold, err
+		if hold, err := s.findStrayCall(v, typ); hold || err != nil {
+			return codec.ReleaseHold, err
 		}
 	}
 	switch {
 	case strings.HasPrefix(typ, "response.reasoning"):
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	case typ == "response.output_text.delta", typ == "response.refusal.delta":
 		if v.Get("delta").Str() != "" {
-			return codec.FateShow, nil
+			return codec.ReleaseNow, nil
 		}
 	}
-	return codec.FatePass, nil
+	return codec.ReleaseWithPrevious, nil
 }
 
-// itemFate returns the fate of an event with an item.
-func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
+// itemRelease returns the release of an event with an item.
+func itemRelease(v rawjson.Value, typ string) (codec.Release, error) {
 	if v.Kind() != rawjson.Object {
-		return codec.FatePass, nil // no client reads an item there
+		return codec.ReleaseWithPrevious, nil // no client reads an item there
 	}
 	it, err := answerItem(v)
 	if err != nil {
-		return codec.FateHold, err
+		return codec.ReleaseHold, err
 	}
 	switch it.sort {
 	case isCall, isOutput:
-		return codec.FateHold, nil
+		return codec.ReleaseHold, nil
 	case isReasoning:
-		return codec.FateWait, nil
+		return codec.ReleaseAfterText, nil
 	case isMessage:
 		if typ == "response.output_item.done" && !it.odd && it.read() == nil && slices.ContainsFunc(it.parts, func(p middleware.Part) bool { return p.Text != "" }) {
-			return codec.FateShow, nil
+			return codec.ReleaseNow, nil
 		}
-		return codec.FatePass, nil
+		return codec.ReleaseWithPrevious, nil
 	}
-	return codec.FateShow, nil
+	return codec.ReleaseNow, nil
 }
 
-// stray looks for calls in an event in which none belongs: then the answer cannot be
+// findStrayCall looks for calls in an event in which none belongs: then the answer cannot be
 // read, because a client may find them. Events about a call of the client are held.
-func (s *stream) stray(v rawjson.Value, typ string) (hold bool, err error) {
+func (s *stream) findStrayCall(v rawjson.Value, typ string) (hold bool, err error) {
 	for _, member := range []rawjson.Value{v.Get("item"), v.Get("response").Get("output")} {
-		if member.Exists() && !codec.Free(member.Raw()) {
+		if member.Exists() && !codec.HasNoCallWord(member.Raw()) {
 			return true, codec.Shapef("a call in an event of type %q, which brings none", typ)
 		}
 	}
@@ -198,7 +198,7 @@ func namesCall(v rawjson.Value, depth int) bool {
 		return true
 	}
 	for m := range v.Each() {
-		if m.IsMember() && !codec.Free(rawjson.Quote(m.Key())) || m.Key() == "type" && !codec.Free(m.Raw()) || namesCall(m, depth+1) {
+		if m.IsMember() && !codec.HasNoCallWord(rawjson.Quote(m.Key())) || m.Key() == "type" && !codec.HasNoCallWord(m.Raw()) || namesCall(m, depth+1) {
 			return true
 		}
 	}
@@ -208,11 +208,11 @@ func namesCall(v rawjson.Value, depth int) bool {
 // deepest bounds how deep an event of an unknown type is searched.
 const deepest = 1000
 
-// Mark notes how far the items have come.
-func (s *stream) Mark() {
+// Snapshot notes how far the items have come.
+func (s *stream) Snapshot() {
 	s.epoch++
 	s.opening.itemCount = len(s.items)
-	s.marked = s.opening
+	s.snapshot = s.opening
 }
 
 // Read reads an event. Behind the end only errors count.
@@ -316,7 +316,7 @@ func (s *stream) whole(u *codec.Unit) error {
 	if s.answer, err = newAnswer(s, env, slices.Collect(env.Get("output").Each())); err != nil {
 		return err
 	}
-	return codec.TellAll(s.sink, s.answer.Is.Message.Parts)
+	return codec.EmitParts(s.sink, s.answer.Is.Message.Parts)
 }
 
 // parse returns the object text. One with members that not every reader takes for the
@@ -326,7 +326,7 @@ func parse(text string, tree codec.Tree) (rawjson.Value, error) {
 	if err != nil {
 		return rawjson.Value{}, err
 	}
-	if doc.PlainKeys() {
+	if doc.HasPlainKeys() {
 		return doc.Root(), nil
 	}
 	return codec.ParseObject(tree.Write(doc.Root()))
@@ -338,8 +338,8 @@ func parse(text string, tree codec.Tree) (rawjson.Value, error) {
 // the end, else what was announced with its arguments; what leaves has all copies anew,
 // from that one value.
 
-// piecemeal is one item as it comes in.
-type piecemeal struct {
+// partialItem is one item as it comes in.
+type partialItem struct {
 	index  int64
 	sort   sort   // as it was added, or done
 	typ    string // the same
@@ -371,7 +371,7 @@ type block struct {
 }
 
 // change returns the item at that place for a change of its progress.
-func (s *stream) change(at int) *piecemeal {
+func (s *stream) change(at int) *partialItem {
 	it := s.items[at]
 	if it.epoch != s.epoch {
 		it.epoch, it.before = s.epoch, progress{it.done, slices.Clone(it.blocks)}
@@ -434,7 +434,7 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 			index = int64(at)
 		}
 		s.open[index] = at
-		s.items = append(s.items, &piecemeal{index: index, epoch: s.epoch})
+		s.items = append(s.items, &partialItem{index: index, epoch: s.epoch})
 	}
 	if id != "" {
 		s.byID[id] = at
@@ -450,11 +450,11 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 		return nil
 	}
 	it.inSink = true
-	return codec.TellAll(s.sink, kind.parts)
+	return codec.EmitParts(s.sink, kind.parts)
 }
 
 // isCopy reports whether v, an item that is announced or done, is the item.
-func (it *piecemeal) isCopy(v rawjson.Value, kind sort, done bool) bool {
+func (it *partialItem) isCopy(v rawjson.Value, kind sort, done bool) bool {
 	if (it.sort == isCall) != (kind == isCall) || (it.sort == isMessage) != (kind == isMessage) {
 		return false
 	}
@@ -530,10 +530,10 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 			s.Repeats(u, func(text string) error {
 				s.opening.next++
 				_ = s.change(at).blocks[n].text.AddRaw(text)
-				return codec.Tell(s.sink, kind, text)
+				return codec.Emit(s.sink, kind, text)
 			}, delta, v.Get("sequence_number"), v.Get("obfuscation"))
 		}
-		return codec.Tell(s.sink, kind, text)
+		return codec.Emit(s.sink, kind, text)
 	}
 	return nil
 }
@@ -542,7 +542,7 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 const maxBlocks = 1 << 10
 
 // block returns the place of a block, which may be new.
-func (it *piecemeal) block(list string, index int64) int {
+func (it *partialItem) block(list string, index int64) int {
 	for i, b := range slices.Backward(it.blocks) {
 		if b.list == list && b.index == index {
 			return i
@@ -601,7 +601,7 @@ func (s *stream) fold() (*answer, error) {
 // value returns the item: as it was done or, of one that was not, as the end has it. A
 // call or a message that has neither is what was announced, with the arguments or the
 // texts that came.
-func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
+func (it *partialItem) value(end rawjson.Value) (rawjson.Value, error) {
 	text := cmp.Or(it.done, end.Raw())
 	if text == "" && (it.sort == isCall || it.sort == isMessage) {
 		text = it.added
@@ -666,36 +666,36 @@ func (s *stream) pair(ends []rawjson.Value) (copies, rest []rawjson.Value) {
 	return copies, ends
 }
 
-// given is what a client has of a stream, and how that stream read on.
-type given struct {
+// clientState is what a client has of a stream, and how that stream read on.
+type clientState struct {
 	beginning
-	items []givenItem
+	items []clientItem
 }
 
-// givenItem is an item that the client has at least the beginning of.
-type givenItem struct {
+// clientItem is an item that the client has at least the beginning of.
+type clientItem struct {
 	at    int // its place in the stream
 	index int64
 	sort  sort
 	progress
-	final  rawjson.Value // the item, as the stream read on; absent if it never ended
-	goesOn string        // the item that it becomes, as JSON; "": none of the answer's own
+	final     rawjson.Value // the item, as the stream read on; absent if it never ended
+	completed string        // the item that it becomes, as JSON; "": none of the answer's own
 }
 
-// given returns what the client has after the first sent bytes.
-func (s *stream) given(sent int) (*given, error) {
-	from, err := codec.Given(s, newStream(false), sent)
+// clientStateAt returns what the client has after the first sent bytes.
+func (s *stream) clientStateAt(sent int) (*clientState, error) {
+	from, err := codec.Replay(s, newStream(false), sent)
 	if err != nil {
 		return nil, err
 	}
-	g, final := &given{beginning: from.marked}, map[int]rawjson.Value{}
+	g, final := &clientState{beginning: from.snapshot}, map[int]rawjson.Value{}
 	if s.answer != nil {
 		for i, at := range s.answer.from {
 			final[at] = s.answer.turn.items[i].val
 		}
 	}
-	for i, it := range from.items[:from.marked.itemCount] {
-		has := givenItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
+	for i, it := range from.items[:from.snapshot.itemCount] {
+		has := clientItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
 		if it.epoch == from.epoch {
 			has.progress = it.before
 		}
@@ -708,7 +708,7 @@ func (s *stream) given(sent int) (*given, error) {
 		}
 		g.items = append(g.items, has)
 	}
-	slices.SortStableFunc(g.items, func(a, b givenItem) int { return cmp.Compare(a.index, b.index) })
+	slices.SortStableFunc(g.items, func(a, b clientItem) int { return cmp.Compare(a.index, b.index) })
 	return g, nil
 }
 
@@ -716,22 +716,22 @@ func (s *stream) given(sent int) (*given, error) {
 // what was shown, or a later answer: its items follow, numbered on, and its end, under
 // the id that the client has seen.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Units, sent, resp, readBody, s.given)
+	return lens.Rest(on, &s.Splitter, sent, resp, readBody, s.clientStateAt)
 }
 
 // Stream writes the answer, with what differs in resp, as a stream behind what is given,
 // of this answer if own, else of an earlier one. Items that were begun are finished. The
 // end names the items that were shown, so that history has what the user has read, and
 // those that follow them.
-func (a *answer) Stream(resp *middleware.Response, g *given, own bool) (string, error) {
+func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (string, error) {
 	if g == nil {
-		g = &given{}
+		g = &clientState{}
 	}
 	items, err := a.items(resp)
 	if err != nil {
 		return "", err
 	}
-	t := tape{beginning: g.beginning, ids: map[string]bool{}}
+	t := transcript{beginning: g.beginning, ids: map[string]bool{}}
 	if !t.begun {
 		t.named, t.numbered = true, true
 	}
@@ -745,7 +745,7 @@ func (a *answer) Stream(resp *middleware.Response, g *given, own bool) (string, 
 		items = a.begun(g, items)
 	}
 	for _, has := range g.items {
-		raw := has.goesOn
+		raw := has.completed
 		if raw == "" && (!own || has.sort == isReasoning) && has.final.Exists() {
 			raw = has.final.Raw()
 		}
@@ -758,7 +758,7 @@ func (a *answer) Stream(resp *middleware.Response, g *given, own bool) (string, 
 		if !strings.HasPrefix(o.raw, "{") {
 			continue // no item, and no event could bring it
 		}
-		raw, err := t.item(o.raw, givenItem{at: -1, index: t.index})
+		raw, err := t.item(o.raw, clientItem{at: -1, index: t.index})
 		if err != nil {
 			return "", err
 		}
@@ -769,14 +769,14 @@ func (a *answer) Stream(resp *middleware.Response, g *given, own bool) (string, 
 
 // begun notes which of items, the items of the stream itself, go on with what is given, and
 // returns the others. A text that was written anew goes on with the text that was begun.
-func (a *answer) begun(g *given, items []written) (others []written) {
-	at := map[int]*givenItem{}
+func (a *answer) begun(g *clientState, items []written) (others []written) {
+	at := map[int]*clientItem{}
 	for i := range g.items {
 		at[g.items[i].at] = &g.items[i]
 	}
 	for _, o := range items {
 		if o.from >= 0 && o.from < len(a.from) && at[a.from[o.from]] != nil {
-			at[a.from[o.from]].goesOn = o.raw
+			at[a.from[o.from]].completed = o.raw
 		} else {
 			others = append(others, o)
 		}
@@ -784,7 +784,7 @@ func (a *answer) begun(g *given, items []written) (others []written) {
 	i := 0
 	return slices.DeleteFunc(others, func(o written) bool {
 		for ; i < len(g.items); i++ {
-			if has := &g.items[i]; has.goesOn == "" && has.sort == isMessage && has.done == "" {
+			if has := &g.items[i]; has.completed == "" && has.sort == isMessage && has.done == "" {
 				break
 			}
 		}
@@ -793,13 +793,13 @@ func (a *answer) begun(g *given, items []written) (others []written) {
 		}
 		v, _ := codec.ParseObject(o.raw)
 		raw, err := on.Set(v, lens.Raw("id", cmp.Or(g.items[i].final.Get("id").Raw(), v.Get("id").Raw())))
-		g.items[i].goesOn = raw
+		g.items[i].completed = raw
 		return err == nil
 	})
 }
 
-// tape is a stream on its way out, behind what a client has.
-type tape struct {
+// transcript is a stream on its way out, behind what a client has.
+type transcript struct {
 	beginning
 	out   strings.Builder
 	index int64           // the output_index of the next item
@@ -807,7 +807,7 @@ type tape struct {
 }
 
 // write writes an event, with a name and the next number if events have them.
-func (t *tape) write(typ string, members ...lens.Member) {
+func (t *transcript) write(typ string, members ...lens.Member) {
 	all := []lens.Member{lens.Text("type", typ)}
 	if t.numbered {
 		all = append(all, lens.Raw("sequence_number", codec.Count(t.next)))
@@ -820,7 +820,7 @@ func (t *tape) write(typ string, members ...lens.Member) {
 }
 
 // created writes the event that opens the stream.
-func (t *tape) created(a *answer, resp *middleware.Response) error {
+func (t *transcript) created(a *answer, resp *middleware.Response) error {
 	head, set := a.env, []lens.Member{lens.Text("status", "in_progress"), lens.Raw("output", "[]")}
 	if a.head != "" {
 		head, _ = codec.ParseObject(a.head)
@@ -839,7 +839,7 @@ func (t *tape) created(a *answer, resp *middleware.Response) error {
 
 // end writes the event that ends the answer, under the identity of its beginning:
 // clients refuse the end of another answer.
-func (t *tape) end(a *answer, resp *middleware.Response, output []string) (string, error) {
+func (t *transcript) end(a *answer, resp *middleware.Response, output []string) (string, error) {
 	var identity []lens.Member
 	head, _ := codec.ParseObject(t.head)
 	for _, key := range []string{"id", "created_at"} {
@@ -862,10 +862,10 @@ func (t *tape) end(a *answer, resp *middleware.Response, output []string) (strin
 	return t.out.String(), nil
 }
 
-// item writes what the client lacks of an item: announced without what follows, then
-// piece by piece, then whole, as the provider does. It returns the item as the client
-// has it then.
-func (t *tape) item(raw string, has givenItem) (string, error) {
+// item writes the missing events of an item, as the provider does: the item without its
+// texts and arguments, then these piece by piece, then the whole item. It returns the item as the
+// client has it then.
+func (t *transcript) item(raw string, has clientItem) (string, error) {
 	if raw == "" {
 		return "", codec.ErrShown
 	}
@@ -891,20 +891,11 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 			return "", err
 		}
 	}
-	typ := v.Get("type").Str()
-	f, isACall := calls[typ]
-	isACall = isACall && f.kind != middleware.KindBuiltin
-	if isACall && v.Get(f.args[0]).Kind() == rawjson.Object { // clients join the deltas, which are strings
-		if raw, err = on.Set(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw())); err == nil {
-			v, err = codec.ParseObject(raw)
-		}
-		if err != nil {
-			return "", err
-		}
+	if v, err = argumentsAsText(v); err != nil {
+		return "", err
 	}
 	t.ids[v.Get("id").Str()] = true
 	index := lens.Raw("output_index", codec.Count(has.index))
-	place := []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}
 	if has.at < 0 {
 		bare, err := announced(v)
 		if err != nil {
@@ -912,18 +903,48 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 		}
 		t.write("response.output_item.added", index, lens.Raw("item", bare))
 	}
-	switch {
-	case typ == "message" || typ == "reasoning":
+	if err := t.pieces(v, []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}, has.blocks); err != nil {
+		return "", err
+	}
+	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
+	return v.Raw(), nil
+}
+
+// callForm returns where the client's call v has its arguments; false for any other item.
+func callForm(v rawjson.Value) (f form, ok bool) {
+	f, ok = calls[v.Get("type").Str()]
+	return f, ok && f.kind != middleware.KindBuiltin
+}
+
+// argumentsAsText returns v with the arguments of a call as a string: clients join the
+// deltas, which are strings.
+func argumentsAsText(v rawjson.Value) (rawjson.Value, error) {
+	f, ok := callForm(v)
+	if !ok || v.Get(f.args[0]).Kind() != rawjson.Object {
+		return v, nil
+	}
+	raw, err := on.Set(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw()))
+	if err != nil {
+		return v, err
+	}
+	return codec.ParseObject(raw)
+}
+
+// pieces writes the missing texts of an item, or the arguments of a call. place says which item
+// it is; blocks are the texts that the client has.
+func (t *transcript) pieces(v rawjson.Value, place []lens.Member, blocks []block) error {
+	if typ := v.Get("type").Str(); typ == "message" || typ == "reasoning" {
 		for _, list := range []string{"summary", "content"} {
 			i := int64(0)
 			for b := range v.Get(list).Each() {
-				if err := t.block(place, list, i, b, has.blocks); err != nil {
-					return "", err
+				if err := t.block(place, list, i, b, blocks); err != nil {
+					return err
 				}
 				i++
 			}
 		}
-	case isACall:
+	}
+	if f, ok := callForm(v); ok {
 		event, args := "response.function_call_arguments", textOr(v.Get(f.args[0]), `""`)
 		if f.kind == middleware.KindCustom {
 			event = "response.custom_tool_call_input"
@@ -931,13 +952,12 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 		t.write(event+".delta", slices.Concat(place, []lens.Member{lens.Raw("delta", args)})...)
 		t.write(event+".done", slices.Concat(place, []lens.Member{lens.Raw(f.args[0], args)})...)
 	}
-	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
-	return v.Raw(), nil
+	return nil
 }
 
 // ownID returns an item with an id that no other item of the stream has: clients join
 // what has one id, or none.
-func (t *tape) ownID(v rawjson.Value) (rawjson.Value, error) {
+func (t *transcript) ownID(v rawjson.Value) (rawjson.Value, error) {
 	was := v.Get("id").Str()
 	switch {
 	case was != "" && !t.ids[was]:
@@ -971,7 +991,7 @@ func textOr(v rawjson.Value, other string) string {
 // without its text, the text in one delta, the text again, the part with its text. What
 // has no text comes as a part alone. place says of which item the block is, list in
 // which member of it, and i at which index; blocks are those that the client has.
-func (t *tape) block(place []lens.Member, list string, i int64, b rawjson.Value, blocks []block) error {
+func (t *transcript) block(place []lens.Member, list string, i int64, b rawjson.Value, blocks []block) error {
 	typ := b.Get("type").Str()
 	key, event, part, counter := textMember(typ), "response."+typ, "response.content_part", "content_index"
 	if list == "summary" {

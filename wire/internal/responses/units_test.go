@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/toolmend/toolmend/internal/envelope"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/test/envelope"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
@@ -20,7 +20,7 @@ import (
 // returns how many are free, and how many written.
 func requireUnits(t require.TestingT, text string) (free, written int) {
 	for unit := range strings.SplitAfterSeq(strings.ReplaceAll(text, "\r\n\r\n", "\n\n"), "\n\n") {
-		if codec.Free(unit) {
+		if codec.HasNoCallWord(unit) {
 			free++
 			continue
 		}
@@ -37,7 +37,7 @@ func requireUnits(t require.TestingT, text string) (free, written int) {
 		require.True(t, json.Valid([]byte(data)), data)
 		doc, err := rawjson.Parse(data, rawjson.Limits{Bytes: -1, Depth: -1, Values: -1, Number: -1, Exponent: -1})
 		require.NoError(t, err)
-		require.True(t, doc.PlainKeys(), "members of %q", unit)
+		require.True(t, doc.HasPlainKeys(), "members of %q", unit)
 	}
 	return free, written
 }

@@ -5,8 +5,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 // run is toolmend, with the commands that these tests need.

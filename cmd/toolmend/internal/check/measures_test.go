@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/recordedtest"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/recordedtest"
 )
 
 // cfworker is the validator that OpenRouter uses.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/ci"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/report"
 )
@@ -44,9 +45,9 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 		}
 		return c.writeGitHub(sum, layout)
 	case cli.FormatJUnit:
-		return report.WriteJUnit(c.out, sum, layout)
+		return ci.WriteJUnit(c.out, sum, layout)
 	case cli.FormatSARIF:
-		return report.WriteSARIF(c.out, sum, layout)
+		return ci.WriteSARIF(c.out, sum, layout)
 	case cli.FormatJSON:
 		line := c.summaryLine(sum)
 		line.Baseline, line.Hints = compared.json(), hints
@@ -108,21 +109,21 @@ func (c *check) writeHTML(sum report.Summary, sections []report.Section) error {
 // writeGitHub writes annotations to standard output, which GitHub reads, and the
 // summary to the file that GitHub names; elsewhere to standard output too.
 func (c *check) writeGitHub(sum report.Summary, l report.Layout) error {
-	if err := report.WriteAnnotations(c.out, sum, l); err != nil {
+	if err := ci.WriteAnnotations(c.out, sum, l); err != nil {
 		return err
 	}
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
-		return report.WriteMarkdown(c.out, sum, l, report.MaxStepSummary)
+		return ci.WriteMarkdown(c.out, sum, l, ci.MaxStepSummary)
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	room := report.MaxStepSummary
+	room := ci.MaxStepSummary
 	if info, failed := f.Stat(); failed == nil { // earlier commands of the step may have written to it
-		room = max(room-int(min(info.Size(), report.MaxStepSummary)), 0)
+		room = max(room-int(min(info.Size(), ci.MaxStepSummary)), 0)
 	}
-	err = report.WriteMarkdown(f, sum, l, room)
+	err = ci.WriteMarkdown(f, sum, l, room)
 	return cmp.Or(err, f.Close())
 }

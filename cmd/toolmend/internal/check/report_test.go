@@ -12,9 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/ci"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/recordedtest"
 	"github.com/toolmend/toolmend/internal/report"
 )
 
@@ -49,7 +50,7 @@ func TestFormats(t *testing.T) {
 
 // In a GitHub action the summary goes to the file that GitHub names, after what is there.
 func TestStepSummary(t *testing.T) {
-	dir := clitest.DirWith(t, map[string]string{"log.jsonl": mixed(), "summary.md": "earlier\n", "full.md": strings.Repeat("x", report.MaxStepSummary-100)})
+	dir := clitest.DirWith(t, map[string]string{"log.jsonl": mixed(), "summary.md": "earlier\n", "full.md": strings.Repeat("x", ci.MaxStepSummary-100)})
 	t.Setenv("GITHUB_STEP_SUMMARY", filepath.Join(dir, "summary.md"))
 	got := exec(t, dir, "", "check", "-format", "github", "@/log.jsonl")
 	require.NotContains(t, got.Out, "##")
@@ -62,7 +63,7 @@ func TestStepSummary(t *testing.T) {
 	exec(t, dir, "", "check", "-format", "github", "@/log.jsonl")
 	info, err := os.Stat(filepath.Join(dir, "full.md"))
 	require.NoError(t, err)
-	require.LessOrEqual(t, info.Size(), int64(report.MaxStepSummary))
+	require.LessOrEqual(t, info.Size(), int64(ci.MaxStepSummary))
 
 	t.Setenv("GITHUB_STEP_SUMMARY", filepath.Join(dir, "missing", "summary.md"))
 	got = exec(t, dir, "", "check", "-format", "github", "@/log.jsonl")

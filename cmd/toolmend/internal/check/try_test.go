@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 // tryDir has a tool in each form, a list of two, and files that have none.

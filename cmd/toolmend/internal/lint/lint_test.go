@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 const plain = `{"type":"object","properties":{"x":{"type":"integer","description":"how many"}},"required":["x"]}`

@@ -5,8 +5,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 // run is toolmend, with the one command that these tests need.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/sarif"
 	"github.com/toolmend/toolmend/internal/report"
-	"github.com/toolmend/toolmend/internal/sarif"
 	"github.com/toolmend/toolmend/internal/text"
 )
 

@@ -109,7 +109,7 @@ func (l *linter) arrays(t *tool, count []Provider) {
 		if n.Get("prefixItems").Exists() {
 			by = by[:1]
 		}
-		if accepts.LacksItems(n) && slices.ContainsFunc(by, func(p Provider) bool { return slices.Contains(count, p) }) {
+		if accepts.ItemsMissing(n) && slices.ContainsFunc(by, func(p Provider) bool { return slices.Contains(count, p) }) {
 			l.at(t.schemaAt.of(n), "array-items", Error, t.name, "refused by %s: an array without items; say what it holds", names(count, by...))
 		}
 	})

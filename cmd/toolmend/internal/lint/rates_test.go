@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/recordedtest"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 

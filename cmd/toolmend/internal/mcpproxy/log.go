@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/internal/logbatch"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
 	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"

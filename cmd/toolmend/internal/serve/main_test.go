@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 // run is toolmend, with the commands of this package.

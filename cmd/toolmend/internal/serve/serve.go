@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
 	"github.com/toolmend/toolmend/gateway"
-	"github.com/toolmend/toolmend/internal/logbatch"
 )
 
 // levels are the values of log_level.

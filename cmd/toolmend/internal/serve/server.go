@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
 	"github.com/toolmend/toolmend/gateway"
-	"github.com/toolmend/toolmend/internal/logbatch"
 )
 
 // server is a running `toolmend serve`.

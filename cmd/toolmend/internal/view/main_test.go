@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/check"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 // run is toolmend, with the commands that these tests need.

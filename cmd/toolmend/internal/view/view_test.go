@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
 // viewed is the page of a recording.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolmend/toolmend/internal/strict"
+	"github.com/toolmend/toolmend/internal/test/strict"
 )
 
 // Anthropic is Anthropic Messages, with signed thinking.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolmend/toolmend/internal/strict"
+	"github.com/toolmend/toolmend/internal/test/strict"
 )
 
 // Chat is OpenAI Chat Completions, with reasoning_content as DeepSeek sends it

@@ -12,7 +12,7 @@ import (
 	"net/http/httptest"
 	"sync"
 
-	"github.com/toolmend/toolmend/internal/strict"
+	"github.com/toolmend/toolmend/internal/test/strict"
 )
 
 // Answer is what the model answers once. The zero Answer says nothing.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolmend/toolmend/internal/strict"
+	"github.com/toolmend/toolmend/internal/test/strict"
 )
 
 // Ollama is Ollama's own chat format. Its server reads the model's text itself,

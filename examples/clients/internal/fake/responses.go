@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/toolmend/toolmend/internal/strict"
+	"github.com/toolmend/toolmend/internal/test/strict"
 )
 
 // Responses is OpenAI Responses, unary, with encrypted reasoning.

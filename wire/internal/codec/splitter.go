@@ -1,0 +1,394 @@
+package codec
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// An answer is a sequence of units: an event of a stream, a line, an element of a list,
+// or the whole body. A unit that is strictly framed and free of the words for calls goes
+// to the client byte for byte. Toolmend writes every other unit itself, from what it
+// read, or holds it. So the bytes at the client are free of calls, or were written here,
+// and nothing depends on how a client would read the bytes of the provider.
+
+// Unit is one unit of an answer.
+type Unit struct {
+	Event
+	Bytes string        // as it came
+	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept. An error may have no field before it: its Name is "error" then.
+	Err   error         // wraps ErrShape: why Data is not an object; nil for no data, and for [DONE]
+	Free  bool          // strictly framed, and free of the words for calls; not known of a whole answer (see Splitter.Unchanged), and of what follows a held call
+	Calls bool          // set by Read: a whole answer has calls, so it is not free
+}
+
+// Release says when a unit goes to the client. Of the parts of a unit, the greatest counts.
+type Release uint8
+
+// The releases.
+const (
+	ReleaseWithPrevious Release = iota // goes with the unit in front of it: a head, a sign of life, a figure
+	ReleaseAfterText                   // reasoning: shown when text follows, held when a call follows
+	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
+	ReleaseHold                        // a call, an error, an end: held, with all behind it
+)
+
+// maxWaiting bounds the bytes of reasoning that wait. Behind more, the answer is held
+// whole.
+const maxWaiting = 16 << 20
+
+// UnitHandler is what a format does with the units of an answer.
+type UnitHandler interface {
+	// Release returns what becomes of u. It changes nothing.
+	Release(u *Unit) (Release, error)
+	// Read reads u. The error is the sink's, or wraps ErrShape.
+	Read(u *Unit) error
+	// Snapshot notes that what was read so far is what the client may be shown. It is
+	// called before a unit that waits or is held is read.
+	Snapshot()
+	// Response returns the answer after the last unit.
+	Response() (*middleware.Response, error)
+}
+
+// Splitter collects the bytes of an answer, hands its units to the format, and decides what
+// the client may get of it. A format's stream embeds it.
+type Splitter struct {
+	Buf         *Buffer
+	format      UnitHandler
+	known       Tree
+	tools       bool // the request offered tools
+	unchanged   bool
+	whole       func() bool // whether the unit that is read, a whole answer, is free; nil once that is known
+	hasSnapshot bool        // the format has noted what is shown
+	snapshots   int         // how often it has
+	repeat      repeat
+	current     Unit  // that is read; its memory is used again
+	err         error // the first one
+	resp        *middleware.Response
+	closed      bool
+	last        Event // that has data
+
+	// Lists says that an answer may be a JSON array of units. In a format that has none,
+	// an array is not an answer.
+	Lists bool
+}
+
+var errList = Shapef("a JSON array, where the format has an object or a stream")
+
+// NewSplitter returns a Splitter at the beginning of an answer. known has the members of a unit
+// that the format knows. byLine says that an object may be the first of several, each on
+// a line of its own. tools says that the request offered tools: only then reasoning
+// waits, and nothing is shown before the first text.
+func NewSplitter(format UnitHandler, known Tree, byLine, tools bool) Splitter {
+	b := NewBuffer(byLine)
+	b.waiting = tools
+	return Splitter{Buf: b, format: format, known: known, tools: tools, unchanged: true}
+}
+
+// Write adds the next bytes. After an error it takes no more.
+func (r *Splitter) Write(p []byte) (int, error) {
+	if r.err == nil {
+		r.err = r.Buf.Feed(p, r.event)
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	return len(p), nil
+}
+
+// Close ends the answer and returns it. It returns the same result each time.
+func (r *Splitter) Close() (*middleware.Response, error) {
+	if r.closed {
+		return r.resp, r.err
+	}
+	r.closed = true
+	if r.err == nil {
+		r.err = r.Buf.End(r.event)
+	}
+	if r.err == nil && r.Buf.IsArray() && !r.Lists {
+		r.err = errList
+	}
+	if r.err == nil {
+		r.resp, r.err = r.format.Response()
+	}
+	return r.resp, r.err
+}
+
+// Closed reports whether Close was called: what is read now is the last unit.
+func (r *Splitter) Closed() bool { return r.closed }
+
+// Text returns all bytes that were written.
+func (r *Splitter) Text() string { return r.Buf.Text() }
+
+// Last returns the last event that has data.
+func (r *Splitter) Last() Event { return r.last }
+
+// HasSnapshot reports whether what the format noted last is what the client may be shown.
+func (r *Splitter) HasSnapshot() bool { return r.hasSnapshot }
+
+// Replay returns a stream whose Snapshot is what the client has after the first sent bytes of
+// what s shows: s itself, or else fresh, which reads them again.
+func Replay[S interface {
+	Stream
+	Snapshot()
+	HasSnapshot() bool
+}](s, fresh S, sent int) (S, error) {
+	out, safe, _ := s.Output()
+	if sent == safe && s.HasSnapshot() {
+		return s, nil
+	}
+	_, err := fresh.Write([]byte(out[:sent]))
+	fresh.Snapshot()
+	return fresh, err
+}
+
+// Unchanged reports whether all units so far are free: then the answer may pass as it came.
+func (r *Splitter) Unchanged() bool {
+	if free := r.whole; free != nil {
+		r.unchanged, r.whole = r.unchanged && free(), nil
+	}
+	return r.unchanged
+}
+
+// Output returns what was written or passed of the answer, how much of it the client may
+// get, and what of the text stands behind it.
+func (r *Splitter) Output() (text string, releasable int, rest string) { return r.Buf.Output() }
+
+// Safe returns how many bytes the client may get.
+func (r *Splitter) Safe() int { return r.Buf.Safe() }
+
+// Comment returns text as a comment of the stream, for a format whose clients skip comments.
+func (r *Splitter) Comment(text string) []byte { return r.Buf.Comment(text) }
+
+// event reads one event of the Buffer, and reports whether the unit is held.
+func (r *Splitter) event(e Event) (hold bool, err error) {
+	if r.Buf.IsArray() && !r.Lists {
+		return true, errList
+	}
+	bytes := r.Buf.Text()[e.Start:e.End]
+	if known, err := r.repeat.read(bytes); known {
+		if err == nil {
+			r.Buf.put(e, ReleaseNow, nil)
+		}
+		return false, err
+	}
+	u := &r.current
+	*u = Unit{Event: e, Bytes: bytes}
+	data := strings.TrimSpace(e.Data)
+	if data != "" {
+		r.last = e
+	} else {
+		u.readBareError()
+	}
+	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
+		u.Free = r.Buf.isFree(u)
+		return r.unit(u)
+	}
+	parsed := false
+	err = borrow(e.Data, func(doc *rawjson.Doc) (err error) {
+		parsed = true
+		hold, err = r.document(u, doc)
+		return err
+	})
+	if !parsed {
+		u.Err = err
+		return r.unit(u)
+	}
+	return hold, err
+}
+
+// readBareError reads the error that some servers send as a line without a field.
+func (u *Unit) readBareError() {
+	if !strings.HasPrefix(strings.TrimSpace(u.Text), "{") {
+		return
+	}
+	v, _ := ParseObject(u.Text)
+	if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
+		u.Name, u.Value = "error", v
+	}
+}
+
+// document reads a unit whose data is doc. It keeps nothing of doc.
+func (r *Splitter) document(u *Unit, doc *rawjson.Doc) (hold bool, err error) {
+	if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
+		u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
+	}
+	if r.Buf.IsWhole() {
+		r.whole = func() bool { return r.Buf.isFree(u) && doc.HasPlainKeys() }
+	} else {
+		u.Free = (r.unchanged || !r.Buf.holding) && r.Buf.isFree(u) && doc.HasPlainKeys()
+	}
+	if hold, err = r.unit(u); u.Calls {
+		r.unchanged, r.whole = false, nil
+	}
+	r.Unchanged() // calls r.whole while doc is there
+	return hold, err
+}
+
+// mostMarks bounds how often a stream that turns from text to reasoning and back is noted:
+// each note costs time for all that was shown. Replay reads a stream again that has none.
+const maxSnapshots = 32
+
+// unit reads u, and puts it into what the client gets unless it is held.
+func (r *Splitter) unit(u *Unit) (hold bool, err error) {
+	r.unchanged = r.unchanged && (u.Free || r.whole != nil)
+	r.repeat.n = 0
+	release, err := r.format.Release(u)
+	if release == ReleaseAfterText && !r.tools { // no call can follow it
+		release = ReleaseNow
+	}
+	switch {
+	case err == nil && r.Buf.isReleased(release):
+		r.hasSnapshot = false
+	case !r.hasSnapshot && r.snapshots < maxSnapshots:
+		r.format.Snapshot()
+		r.hasSnapshot, r.snapshots = true, r.snapshots+1
+	}
+	if err != nil {
+		return true, err
+	}
+	if err := r.format.Read(u); err != nil {
+		return true, err
+	}
+	if release != ReleaseNow && !r.Buf.holding {
+		r.repeat.n = 0
+	}
+	var written *string
+	if !u.Free && release != ReleaseHold {
+		text := r.Buf.event(u, r.known)
+		written = &text
+	}
+	r.Buf.put(u.Event, release, written)
+	return release == ReleaseHold, nil
+}
+
+// isHasNoCallWord reports whether u is strictly framed, and free of the words for calls.
+func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && HasNoCallWord(u.Bytes) }
+
+// framed reports whether every reader cuts the unit out of the stream in the same way. Its
+// bytes are UTF-8 without control characters, and without the letters at which some client
+// ends a line. The rest depends on the framing.
+func (b *Buffer) framed(u *Unit) bool {
+	oneText := b.framing == whole || b.framing == array
+	if hasControls(u.Bytes, oneText) || !utf8.ValidString(u.Bytes) || cut(u.Bytes) {
+		return false
+	}
+	switch b.framing {
+	case sse:
+		return u.framedEvent()
+	case lines:
+		return len(u.Bytes) <= len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
+	case array: // the data follows only the separator
+		return strings.Trim(u.Bytes[:len(u.Bytes)-len(u.Data)], "[, \t\r\n") == ""
+	}
+	return true
+}
+
+// hasControls reports whether text has a control character other than LF and CRLF. In one
+// JSON text, tabs and carriage returns are space between tokens.
+func hasControls(text string, oneText bool) bool {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= ' ', c == '\n', oneText && (c == '\t' || c == '\r'), c == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// framedEvent is framed for a server-sent event. Its lines all end in LF, or all in CRLF,
+// and each is a field, because google-genai for Python joins lines without a field. One line
+// has the data.
+func (u *Unit) framedEvent() bool {
+	if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
+		return true
+	}
+	if n := strings.Count(u.Bytes, "\r"); u.folded || n > 0 && n != strings.Count(u.Bytes, "\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(u.Bytes, "\n") {
+		if line = strings.TrimSuffix(line, "\r"); line != "" && !slices.ContainsFunc(fieldStarts, func(f string) bool { return strings.HasPrefix(line, f) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// fieldStarts are how the lines of an event begin.
+var fieldStarts = []string{"data: ", "event:", "id:", "retry:", ":"}
+
+// event returns u as it is written: its name, and the members of its data that are known
+// or free of calls. It is "" for a unit without an object.
+func (b *Buffer) event(u *Unit, known Tree) string {
+	if !u.Value.Exists() {
+		return ""
+	}
+	name := u.Name
+	if !isName(name) || !HasNoCallWord(name) && name != u.Value.Get("type").Str() {
+		name = ""
+	}
+	shown, _, _ := b.Output()
+	data := Clean(known.Write(u.Value))
+	return b.framing.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
+}
+
+// isName reports whether name is made of what names of events are made of.
+func isName(name string) bool {
+	for _, c := range []byte(name) {
+		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// Emit sends to sink what a part of that kind says. sink may be nil. A part that
+// is neither text nor reasoning, and an empty text, say nothing.
+func Emit(sink middleware.Sink, kind middleware.PartKind, text string) error {
+	event := middleware.EventText
+	switch {
+	case sink == nil, text == "":
+		return nil
+	case kind == middleware.PartReasoning:
+		event = middleware.EventReasoning
+	case kind != middleware.PartText:
+		return nil
+	}
+	return sink(middleware.Event{Kind: event, Text: text})
+}
+
+// EmitParts sends to sink what parts say.
+func EmitParts(sink middleware.Sink, parts []middleware.Part) error {
+	for _, p := range parts {
+		if err := Emit(sink, p.Kind, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CutShort reports whether err, of a text that is not JSON, says that only the end
+// of the text is missing: then the answer is incomplete rather than of another
+// format.
+func CutShort(err error) bool {
+	var bad *rawjson.Error
+	return errors.As(err, &bad) && bad.AtEnd
+}
+
+// Unreadable returns why u, which is a whole answer, is not an object, and nil if it is.
+func (u *Unit) Unreadable() error {
+	switch {
+	case CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
+		return ErrIncomplete
+	case u.Err != nil:
+		return u.Err
+	case !u.Value.Exists():
+		return Shapef("an empty answer")
+	}
+	return nil
+}
