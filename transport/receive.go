@@ -38,7 +38,7 @@ func (t *Transport) roundTrip(req *http.Request, next next, client *proxy.Client
 	case refused:
 		return errorResponse(req, in.codec, in.refusal), nil
 	default:
-		return t.newExchange(in, next, client).run(in.request)
+		return t.newExchange(in, next, client).run()
 	}
 }
 
