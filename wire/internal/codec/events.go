@@ -295,9 +295,7 @@ func framingOf(text string) framing {
 
 // MayBeEvents reports whether text is the beginning of server-sent events, or
 // empty.
-func MayBeEvents(text string) bool {
-	return strings.TrimSpace(text) == "" || framingOf(text) == sse
-}
+func MayBeEvents(text string) bool { return strings.TrimSpace(text) == "" || framingOf(text) == sse }
 
 // IsList reports whether text is the beginning of a JSON array.
 func IsList(text string) bool { return framingOf(text) == array }

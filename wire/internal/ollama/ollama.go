@@ -60,9 +60,7 @@ func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
 
 // WantsStream reports whether a request asks for a streamed answer. A request that does not say it asks for a
 // stream.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, true)
-}
+func (Format) WantsStream(path string, body []byte) bool { return codec.WantsStream(path, body, true) }
 
 // URL returns where requests go. Model and stream are in the body. Without a base it
 // is the address at which the server listens by default.

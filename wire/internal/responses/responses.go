@@ -200,6 +200,4 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 
 // EndsWith reports whether an event ends the stream for clients: the events that end an answer, which no
 // [DONE] follows.
-func (Format) EndsWith(name, _ string) bool {
-	return isEnd(name)
-}
+func (Format) EndsWith(name, _ string) bool { return isEnd(name) }
