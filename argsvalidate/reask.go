@@ -18,6 +18,7 @@ import (
 // ask makes the next request. It appends the failed turn and its replies, or
 // does what Options.FreshOnRepeat says.
 func (s *step) ask(ctx context.Context, sent middleware.Message) {
+	s.rejected = s.rejected || s.modelsFault()
 	if s.v.o.FreshOnRepeat && s.failures.Same() > 1 && s.held == nil {
 		reply := middleware.User(s.afresh(ctx))
 		s.tally.Note(fmt.Sprintf("attempt %d brought the same invalid calls again: attempt %d leaves the failed turns out", s.attempt, s.attempt+1))
@@ -109,31 +110,31 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 	return !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
 }
 
-// demand asks the model once more for the call that the request demands. If
-// done is true, the step returns the response or the held batch, or err.
-func (s *step) demand(ctx context.Context) (done bool, err error) {
+// afterNoCall reports what follows a response without the call that the request demands:
+// one more request for the call, or else whether the step returns an error.
+func (s *step) afterNoCall() (again, raises bool) {
 	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
 	if p := s.known.find(s.req.ToolChoice.Name, ""); p.declared() {
 		limit, policy = p.o.MaxAttempts, p.o.OnExhausted
 	}
 	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
 	if !inside && !s.demanded && s.attempt < limit { // an inner middleware such as textcall has already re-asked
-		s.demanded = true
-		reply := middleware.User(demandText(s.req.ToolChoice.Name, s.known.available()))
-		s.record([]middleware.Message{reply})
-		said := s.last.Message
-		if strings.TrimSpace(said.Text()) == "" {
-			said = history.Said("")
-		}
-		s.extend([]middleware.Message{said, reply})
-		return false, nil
+		return true, false
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	if s.held != nil || policy == middleware.Pass {
-		return true, nil
+	return false, policy.Raises(s.req)
+}
+
+// askForCall makes the next request, which demands a call in words.
+func (s *step) askForCall() {
+	s.demanded = true
+	reply := middleware.User(demandText(s.req.ToolChoice.Name, s.known.available()))
+	s.record([]middleware.Message{reply})
+	said := s.last.Message
+	if strings.TrimSpace(said.Text()) == "" {
+		said = history.Said("")
 	}
-	s.record(nil)
-	return true, &Error{Response: s.last, reasons: []error{ErrExhausted, ErrNoCall}}
+	s.extend([]middleware.Message{said, reply})
 }
 
 // demandText is the reply to a response without a call.
@@ -193,20 +194,32 @@ func (s *step) call(ctx context.Context, asked *middleware.Request) (*middleware
 
 // forced returns the tool to whose calls the next attempt is constrained; nil for none.
 func (s *step) forced(asked *middleware.Request) (*middleware.Tool, Constrain) {
-	if s.v.o.Constrain <= NoConstraint && s.v.o.PerTool == nil || s.attempt == 1 || s.free || s.last == nil || s.refusal != nil || s.held != nil ||
-		asked.ToolChoice.Mode == middleware.ToolNone || len(s.checked.verdicts) != 1 || len(s.last.Choices) > 0 {
+	if s.v.o.Constrain <= NoConstraint && s.v.o.PerTool == nil || !s.mayConstrain() || asked.ToolChoice.Mode == middleware.ToolNone {
 		return nil, 0
 	}
 	v := s.checked.verdicts[0]
 	p := s.known.find(v.Call.Name, v.Call.Namespace)
-	ofForm := func(i middleware.Issue) bool { return slices.Contains(formIssues, i.Code) }
-	if !p.declared() || p.o.Constrain <= NoConstraint || p.tool.Kind != middleware.KindFunction || p.tool.Destructive || p.twice || p.compiled.schema == nil || len(v.Issues) == 0 ||
-		slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return !ofForm(i) }) ||
-		!slices.ContainsFunc(asked.Tools, func(t middleware.Tool) bool { return t.Name == p.tool.Name }) ||
-		p.o.Constrain == ConstrainResponseFormat && strings.Contains(string(p.tool.Parameters), `"$ref"`) {
+	if !p.constrainable() || !aboutForm(v.Issues) || !slices.ContainsFunc(asked.Tools, func(t middleware.Tool) bool { return t.Name == p.tool.Name }) {
 		return nil, 0
 	}
 	return p.tool, p.o.Constrain
+}
+
+// mayConstrain reports whether the next attempt corrects one call of the last response, and
+// no attempt before has shown that a constraint does not help.
+func (s *step) mayConstrain() bool {
+	return s.attempt > 1 && !s.free && s.last != nil && s.refusal == nil && s.held == nil && len(s.checked.verdicts) == 1 && len(s.last.Choices) == 0
+}
+
+// constrainable reports whether calls of the tool may be constrained.
+func (p plan) constrainable() bool {
+	return p.declared() && p.o.Constrain > NoConstraint && p.tool.Kind == middleware.KindFunction && !p.tool.Destructive && !p.twice && p.compiled.schema != nil &&
+		!(p.o.Constrain == ConstrainResponseFormat && strings.Contains(string(p.tool.Parameters), `"$ref"`))
+}
+
+// aboutForm reports whether all issues are about the form of arguments.
+func aboutForm(issues []middleware.Issue) bool {
+	return len(issues) > 0 && !slices.ContainsFunc(issues, func(i middleware.Issue) bool { return !slices.Contains(formIssues, i.Code) })
 }
 
 // formIssues are the codes of issues about the form of arguments. A constraint helps

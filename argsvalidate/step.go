@@ -97,60 +97,114 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	}
 }
 
-// handle validates a response. If done is true, resp and err are the outcome.
-func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
+// outcome is what the step does after a response.
+type outcome uint8
+
+const (
+	outcomeValid      outcome = iota // return the response
+	outcomeReask                     // call the model again, with replies to its calls
+	outcomeAskForCall                // call the model again, for the call that the request demands
+	outcomeEnded                     // return the error of the context
+	outcomeExhausted                 // do what OnExhausted selects
+	outcomeNoCall                    // return ErrNoCall
+	outcomeRuleError                 // return the error of a rule or of the context
+)
+
+// handle validates a response. If done is true, the step returns the response and err.
+func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, err error) {
+	result, reasons := s.classify(ctx, resp, s.validate(ctx, resp))
+	switch result {
+	case outcomeReask:
+		s.ask(ctx, resp.Message)
+		return false, nil, nil
+	case outcomeAskForCall:
+		s.askForCall()
+		return false, nil, nil
+	}
+	s.record(nil)
+	var out *middleware.Response
+	switch result {
+	case outcomeEnded:
+		return false, nil, nil
+	case outcomeExhausted:
+		out, err = s.exhausted(ctx, reasons)
+	case outcomeNoCall:
+		err = &Error{Response: s.last, reasons: reasons}
+	case outcomeRuleError:
+		err = s.ruleError(ctx, reasons)
+	default:
+		out = s.accepted(resp)
+	}
+	return true, out, err
+}
+
+// validate validates the calls of a response. It returns the error of a rule that could
+// not decide, or of ctx.
+func (s *step) validate(ctx context.Context, resp *middleware.Response) error {
 	s.last, s.answered, s.refusal = s.sound(resp), s.attempt, nil
 	s.checked = s.v.newValidation(s.req, &s.known, s.last.Message.ToolCalls)
 	s.checked.again = s.attempt > 1
-	ruleErr := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
-	if ruleErr == nil {
+	err := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
+	if err == nil {
 		s.checked.held, s.checked.repeated = s.heldSiblings()
 		s.checked.obeyChoice()
-		ruleErr = s.checked.rules(ctx)
+		err = s.checked.rules(ctx)
 	}
 	s.noteIDs(resp.Message)
+	return err
+}
+
+// classify returns the outcome of a response that was validated with err, and the reasons
+// of an outcome that is an error.
+func (s *step) classify(ctx context.Context, resp *middleware.Response, err error) (outcome, []error) {
 	if othersCall(resp) {
 		s.tally.Note("not asked again: another choice of the answer holds tool calls, which were not validated")
 	}
 	if _, unusable := resp.Unusable(); unusable && s.held != nil {
-		return s.stillHeld(ctx, errUnusable)
+		return outcomeExhausted, []error{ErrExhausted, ErrInvalid, errUnusable}
 	}
-	if ruleErr == nil && s.lacksCall(resp) && !(s.held != nil && s.held.complete()) {
-		if done, err := s.demand(ctx); !done || err != nil {
-			return done, nil, err
-		}
-		if s.held != nil {
-			return s.stillHeld(ctx, ErrNoCall)
+	if err == nil && s.lacksCall(resp) && !(s.held != nil && s.held.complete()) {
+		again, raises := s.afterNoCall()
+		switch {
+		case again:
+			return outcomeAskForCall, nil
+		case s.held != nil: // a response without a call must not give up the held batch
+			return outcomeExhausted, []error{ErrExhausted, ErrInvalid, ErrNoCall}
+		case raises:
+			return outcomeNoCall, []error{ErrExhausted, ErrNoCall}
 		}
 	}
 	s.hold()
-	if ruleErr == nil {
-		ruleErr = s.recheck(ctx)
-	}
-	var reasons []error
-	if ruleErr == nil && s.anyOpen() {
-		reasons = s.outOfAttempts()
-		if reasons == nil && ctx.Err() == nil {
-			s.rejected = s.rejected || s.modelsFault()
-			s.ask(ctx, resp.Message)
-			return false, nil, nil
-		}
-	}
-	s.record(nil)
-	if ruleErr == nil && reasons == nil && s.anyOpen() {
-		return false, nil, nil // run ends the step with the error of ctx
+	if err == nil {
+		err = s.recheck(ctx)
 	}
 	switch {
-	case ruleErr != nil && ctx.Err() != nil:
-		return true, nil, fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, ruleErr, s.wrong())
-	case ruleErr != nil:
-		e := s.checked.failure(ErrRule, ruleErr)
-		e.Response = s.last
-		return true, nil, e
-	case reasons != nil:
-		out, err := s.exhausted(ctx, reasons)
-		return true, out, err
+	case err != nil:
+		return outcomeRuleError, []error{ErrRule, err}
+	case !s.anyOpen():
+		return outcomeValid, nil
 	}
+	if reasons := s.outOfAttempts(); reasons != nil {
+		return outcomeExhausted, reasons
+	}
+	if ctx.Err() != nil {
+		return outcomeEnded, nil
+	}
+	return outcomeReask, nil
+}
+
+// ruleError returns the error for reasons: ErrRule and the error of a rule or of ctx.
+func (s *step) ruleError(ctx context.Context, reasons []error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, reasons[1], s.wrong())
+	}
+	e := s.checked.failure(reasons...)
+	e.Response = s.last
+	return e
+}
+
+// accepted returns the response for valid calls.
+func (s *step) accepted(resp *middleware.Response) *middleware.Response {
 	out := s.envelope()
 	if out.Report.Status = s.status(); out.Report.Status == middleware.NoCalls {
 		out.Report.Status = resp.Report.Status // of the text, in a layer inside
@@ -158,7 +212,7 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 	if s.rejected && len(out.Message.ToolCalls) == 0 {
 		s.tally.Note("the step began with an invalid tool call and ended in an answer without one")
 	}
-	return true, out, nil
+	return out
 }
 
 // sound returns resp, or a copy with the role and the ids that it lacks.
@@ -271,14 +325,6 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 	}
 	out.Report.Status = middleware.Invalid
 	return out, nil
-}
-
-// stillHeld ends the step for a response without a call that must not give up
-// the held batch. The batch is the outcome, and OnExhausted applies to it.
-func (s *step) stillHeld(ctx context.Context, reason error) (done bool, _ *middleware.Response, _ error) {
-	s.record(nil)
-	out, err := s.exhausted(ctx, []error{ErrExhausted, ErrInvalid, reason})
-	return true, out, err
 }
 
 // errUnusable is the reason why a message without calls is invalid.
