@@ -62,9 +62,7 @@ func (s *step) extend(turn []middleware.Message) {
 		limit = 0
 	}
 	s.turns = history.Recent(append(s.turns, turn), limit)
-	asked := s.req.With(slices.Concat(s.turns...)...)
-	asked.Sink = s.asked.Sink
-	s.asked = asked
+	s.asked = s.first.With(slices.Concat(s.turns...)...)
 }
 
 // afresh describes the errors of calls that the next request does not contain.

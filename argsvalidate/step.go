@@ -23,7 +23,8 @@ type step struct {
 	next  middleware.ModelCall
 	known toolbox
 	req   *middleware.Request    // the caller's request; it is not modified
-	asked *middleware.Request    // with the failed turns appended
+	first *middleware.Request    // the request of the first attempt: inner layers do not raise, and its sink gets no calls
+	asked *middleware.Request    // the request of the next attempt: first, with the failed turns appended
 	turns [][]middleware.Message // the failed turns
 	tally middleware.Tally
 
@@ -51,12 +52,11 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 		guarded.Sink = s.watched(run.Sink("argsvalidate", req.Sink))
 		req = &guarded
 	}
-	s.req, s.asked = req, req
+	s.req, s.first = req, middleware.MarkInvalid(req)
 	if req.Sink != nil {
-		quiet := *req
-		quiet.Sink = s.withoutCalls(req.Sink)
-		s.asked = &quiet
+		s.first.Sink = s.withoutCalls(req.Sink)
 	}
+	s.asked = s.first
 	return s
 }
 
@@ -71,7 +71,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			escalated := *asked
 			escalated.Model, asked = model, &escalated
 		}
-		resp, err := s.call(ctx, middleware.MarkInvalid(asked))
+		resp, err := s.call(ctx, asked)
 		done, unusable := true, false
 		if err == nil {
 			_, unusable = resp.Unusable()

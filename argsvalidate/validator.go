@@ -423,7 +423,9 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 			p := j.tools[i]
 			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
-		in.Available, in.search = j.known.available(), j.known.announced().Loader(ctx)
+		if in.Available = j.known.available(); code(verdict.Issues) == codeUnknownTool {
+			in.search = j.known.announced().Loader(ctx)
+		}
 		if v.o.Feedback == nil {
 			return DefaultFeedback(in)
 		}
