@@ -401,7 +401,7 @@ func (o Options) validateFunctions() error {
 		if isNil(r) {
 			return invalidOption(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
 		}
-		if c, ok := inner(r).(interface{ validate() error }); ok {
+		if c, ok := unwrapRule(r).(interface{ validate() error }); ok {
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("argsvalidate: Rules[%d]: %w", i, err)
 			}
