@@ -120,7 +120,7 @@ func (s *validateStep) afterNoCall() (again, raises bool) {
 		return true, false
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	return false, policy.Raises(s.req)
+	return false, policy != middleware.Pass
 }
 
 // askForCall makes the next request, which demands a call in words.
@@ -130,7 +130,7 @@ func (s *validateStep) askForCall() {
 	s.record([]middleware.Message{reply})
 	said := s.last.Message
 	if strings.TrimSpace(said.Text()) == "" {
-		said = history.Said("")
+		said = history.Text("")
 	}
 	s.extend([]middleware.Message{said, reply})
 }
