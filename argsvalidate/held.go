@@ -28,13 +28,7 @@ func (h *heldBatch) valid() []middleware.ToolCall {
 	if h == nil {
 		return nil
 	}
-	var calls []middleware.ToolCall
-	for _, v := range h.verdicts {
-		if v.OK() {
-			calls = append(calls, v.Call)
-		}
-	}
-	return calls
+	return batch.Valid(h.verdicts)
 }
 
 // heldSiblings returns the held calls that would run together with those of

@@ -55,8 +55,8 @@ func newWalker(s *Stripper, doc *rawjson.Doc) *walker {
 	return w
 }
 
-// becomesEmpty strips the children of v, then reports whether v is empty. So {"a": {"b":
-// null}} becomes empty as a whole.
+// becomesEmpty strips the children of v, then reports whether v is empty. An example of a
+// value that becomes empty is {"a": {"b": null}}.
 func (w *walker) becomesEmpty(v rawjson.Value, p *place) bool {
 	switch v.Kind() {
 	case rawjson.String:
