@@ -42,7 +42,7 @@ func (x *exchange) respond(resp *middleware.Response, err error) (o outcome, pas
 	if a := x.lastRefusal(); a != nil && errors.Is(err, ErrModelCalls) {
 		return outcome{resp: x.refusalResponse(a, err)}, nil
 	}
-	return outcome{resp: x.errorResponse(err)}, nil
+	return outcome{resp: errorResponse(x.req, x.codec, err)}, nil
 }
 
 // answerResponse returns resp for a client that has received nothing yet: the

@@ -18,10 +18,6 @@ import (
 // Options.MaxModelCalls. Its code is budget.
 var ErrModelCalls error = &ownError{"budget", "transport: the model calls of this request are used up"}
 
-// errInflating is the error of a request that does not fit beside the others.
-var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
-	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
-
 // errBody is the error of a Handler for a body that it cannot read.
 var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
@@ -136,10 +132,9 @@ func (f clientError) ownCode() string {
 	return f.code
 }
 
-// clientErrorOf returns the client's form of err. The status of any provider's error
-// is kept. Every other error gets the status 400, because no client retries a
-// 400.
-func (x *exchange) clientErrorOf(err error) clientError {
+// clientErrorOf returns what the client that sent req gets for err. An error of a provider
+// keeps its status. Every other error gets the status 400, because no client retries a 400.
+func clientErrorOf(req *http.Request, err error) clientError {
 	var e *middleware.ModelError
 	if errors.As(err, &e) && (e.StatusCode >= http.StatusBadRequest || !errors.Is(e, middleware.ErrInvalidToolCall)) {
 		status, message := e.StatusCode, "the provider answered with status "+strconv.Itoa(e.StatusCode)
@@ -152,7 +147,7 @@ func (x *exchange) clientErrorOf(err error) clientError {
 		case e.Err != nil:
 			message = strings.TrimPrefix(e.Err.Error(), "wire: ")
 		}
-		return clientError{status, e.Code, x.clean(message), false}
+		return clientError{status, e.Code, forClient(req, message), false}
 	}
 	f := clientError{http.StatusBadRequest, codeOf(err), "", true}
 	var explained interface{ ClientMessage() string }
@@ -161,12 +156,12 @@ func (x *exchange) clientErrorOf(err error) clientError {
 		f.code, f.message = "invalid_tool_call", refusedCall
 	case errors.As(err, &explained):
 		f.message = explained.ClientMessage()
-	case isProxied(x.req): // the users of such a client did not write the chain
+	case isProxied(req): // the users of such a client did not write the chain
 		f.message = "a middleware refused the answer"
 	default:
 		f.message = err.Error()
 	}
-	f.message = x.clean(f.message)
+	f.message = forClient(req, f.message)
 	return f
 }
 
@@ -182,30 +177,20 @@ func codeOf(err error) string {
 	return "middleware_error"
 }
 
-// errorResponse returns the response for an error before the chain.
-func (t *Transport) errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
-	return (&exchange{t: t, req: req, codec: c}).errorResponse(err)
-}
-
-// refuseUnread responds to a request for codec c that cannot be read and may offer
-// tools, because its response could not be validated.
-func (t *Transport) refuseUnread(req *http.Request, c wire.Codec) *http.Response {
-	return t.errorResponse(req, c, errRequest)
-}
-
-// errorResponse returns the response for an error of the chain.
-func (x *exchange) errorResponse(err error) *http.Response {
-	f := x.clientErrorOf(err)
-	r := newResponse(withCause(x.req, err), f.status, "application/json")
-	if f.own {
+// errorResponse returns the response to req for an error, in the format of c.
+func errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
+	e := clientErrorOf(req, err)
+	r := newResponse(withCause(req, err), e.status, "application/json")
+	if e.own {
 		r.Header.Set("X-Should-Retry", "false")
-		r.Header.Set(errorHeader, f.code)
+		r.Header.Set(errorHeader, e.code)
 	}
 	r.Header.Set("Content-Length", "0")
-	setBody(r, encodeError(x.codec, f.status, f.code, f.message), false)
+	setBody(r, encodeError(c, e.status, e.code, e.message), false)
 	return r
 }
 
+// encodeError returns the body of an error in the format of c; nil means an unknown format.
 func encodeError(c wire.Codec, status int, code, message string) []byte {
 	if c == nil {
 		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
@@ -223,16 +208,16 @@ func (x *exchange) failureEvents(stream wire.Stream, a *attempt, err error) (eve
 			return stream.Passed(own), ""
 		}
 	}
-	f := x.clientErrorOf(err)
-	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // a response that is not a stream came after a keep-alive
-		events = x.codec.NewStream(nil, nil).Fail(f.status, f.code, f.message)
+	e := clientErrorOf(x.req, err)
+	if events = stream.Fail(e.status, e.code, e.message); len(events) == 0 { // a response that is not a stream came after a keep-alive
+		events = x.codec.NewStream(nil, nil).Fail(e.status, e.code, e.message)
 	}
-	return events, f.ownCode()
+	return events, e.ownCode()
 }
 
-// clean shortens text for the client and removes the query of the URL, which
-// may hold a key.
-func (x *exchange) clean(text string) string { return clip(withoutQuery(text, x.req), 1000) }
+// forClient returns text of at most 1,000 bytes without the query of req's URL, which may
+// hold a key.
+func forClient(req *http.Request, text string) string { return clip(withoutQuery(text, req), 1000) }
 
 // withoutQuery removes the query of req's URL from text.
 func withoutQuery(text string, req *http.Request) string {

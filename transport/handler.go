@@ -72,31 +72,10 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 		case v == http.ErrAbortHandler:
 			panic(v)
 		case v != nil:
-			s := &exchange{t: p.t, req: req, codec: clientCodec(req)}
-			resp, err = s.errorResponse(&Panic{Value: v, Stack: debug.Stack()}), nil
+			resp, err = errorResponse(req, clientCodec(req), &Panic{Value: v, Stack: debug.Stack()}), nil
 		}
 	}()
-	client := proxy.ClientOf(req.Context())
-	if c := p.t.codecOf(req); c != nil {
-		setClientCodec(client, c)
-		if req.Header.Get("Upgrade") != "" { // behind it the calls could not be validated; a server may ignore it
-			req = req.Clone(req.Context())
-			req.Header.Del("Upgrade")
-			req.Header.Del("Connection")
-		}
-	}
-	return p.t.roundTrip(req, p.base.RoundTrip, client)
-}
-
-// isProxied reports whether req came in through a Handler, though perhaps that of
-// another Transport.
-func isProxied(req *http.Request) bool { return proxy.ClientOf(req.Context()) != nil }
-
-// setClientCodec tells the Handler, if there is one, which format its client uses.
-func setClientCodec(client *proxy.Client, c wire.Codec) {
-	if client != nil {
-		client.Note = c
-	}
+	return p.t.roundTrip(req, p.base.RoundTrip, proxy.ClientOf(req.Context()))
 }
 
 // clientCodec returns the format that a Handler's client uses, or nil.

@@ -26,14 +26,14 @@ type Unit struct {
 	Calls bool          // set by Read: a whole answer has calls, so it is not free
 }
 
-// Release is what becomes of a unit.
+// Release says when a unit goes to the client. Of the parts of a unit, the greatest counts.
 type Release uint8
 
-// The fates.
+// The releases.
 const (
 	ReleaseWithPrevious Release = iota // goes with the unit in front of it: a head, a sign of life, a figure
-	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
 	ReleaseAfterText                   // reasoning: shown when text follows, held when a call follows
+	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
 	ReleaseHold                        // a call, an error, an end: held, with all behind it
 )
 
@@ -164,8 +164,8 @@ func (r *Splitter) Safe() int { return r.Buf.Safe() }
 // Comment returns text as a comment of the stream, for a format whose clients skip comments.
 func (r *Splitter) Comment(text string) []byte { return r.Buf.Comment(text) }
 
-// event reads one event of the Buffer. Whether it is held is left to the Buffer.
-func (r *Splitter) event(e Event) (bool, error) {
+// event reads one event of the Buffer, and reports whether the unit is held.
+func (r *Splitter) event(e Event) (hold bool, err error) {
 	if r.Buf.IsArray() && !r.Lists {
 		return true, errList
 	}
@@ -181,39 +181,52 @@ func (r *Splitter) event(e Event) (bool, error) {
 	data := strings.TrimSpace(e.Data)
 	if data != "" {
 		r.last = e
-	}
-	if e.Data == "" && strings.HasPrefix(strings.TrimSpace(e.Text), "{") {
-		v, _ := ParseObject(e.Text)
-		if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
-			u.Name, u.Value = "error", v
-		}
+	} else {
+		u.readBareError()
 	}
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
 		u.Free = r.Buf.isFree(u)
 		return r.unit(u)
 	}
-	var hold, called bool
-	err := borrow(e.Data, func(doc *rawjson.Doc) (err error) {
-		called = true
-		if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
-			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
-		}
-		if r.Buf.IsWhole() {
-			r.whole = func() bool { return r.Buf.isFree(u) && doc.HasPlainKeys() }
-		} else {
-			u.Free = (r.unchanged || !r.Buf.holding) && r.Buf.isFree(u) && doc.HasPlainKeys()
-		}
-		if hold, err = r.unit(u); u.Calls {
-			r.unchanged, r.whole = false, nil
-		}
-		r.Unchanged() // doc does not stay
+	parsed := false
+	err = borrow(e.Data, func(doc *rawjson.Doc) (err error) {
+		parsed = true
+		hold, err = r.document(u, doc)
 		return err
 	})
-	if called {
-		return hold, err
+	if !parsed {
+		u.Err = err
+		return r.unit(u)
 	}
-	u.Err = err
-	return r.unit(u)
+	return hold, err
+}
+
+// readBareError reads the error that some servers send as a line without a field.
+func (u *Unit) readBareError() {
+	if !strings.HasPrefix(strings.TrimSpace(u.Text), "{") {
+		return
+	}
+	v, _ := ParseObject(u.Text)
+	if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
+		u.Name, u.Value = "error", v
+	}
+}
+
+// document reads a unit whose data is doc. It keeps nothing of doc.
+func (r *Splitter) document(u *Unit, doc *rawjson.Doc) (hold bool, err error) {
+	if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
+		u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
+	}
+	if r.Buf.IsWhole() {
+		r.whole = func() bool { return r.Buf.isFree(u) && doc.HasPlainKeys() }
+	} else {
+		u.Free = (r.unchanged || !r.Buf.holding) && r.Buf.isFree(u) && doc.HasPlainKeys()
+	}
+	if hold, err = r.unit(u); u.Calls {
+		r.unchanged, r.whole = false, nil
+	}
+	r.Unchanged() // calls r.whole while doc is there
+	return hold, err
 }
 
 // mostMarks bounds how often a stream that turns from text to reasoning and back is noted:
@@ -256,37 +269,52 @@ func (r *Splitter) unit(u *Unit) (hold bool, err error) {
 // isHasNoCallWord reports whether u is strictly framed, and free of the words for calls.
 func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && HasNoCallWord(u.Bytes) }
 
-// framed reports whether every reader cuts the unit out of the stream in the same way:
-// its bytes are UTF-8 without control characters, and its lines all end in LF, or all in CRLF,
-// and are fields of an event, of which one has data. NEL, LS and PS end lines for some
-// readers, and google-genai for Python joins lines that have no field.
+// framed reports whether every reader cuts the unit out of the stream in the same way. Its
+// bytes are UTF-8 without control characters, and without the letters at which some client
+// ends a line. The rest depends on the framing.
 func (b *Buffer) framed(u *Unit) bool {
-	for i := 0; i < len(u.Bytes); i++ {
-		if c := u.Bytes[i]; c < ' ' && c != '\n' && (c != '\r' || i+1 == len(u.Bytes) || u.Bytes[i+1] != '\n') && (b.framing != whole && b.framing != array || c != '\t' && c != '\r') {
-			return false
-		}
-	}
-	if !utf8.ValidString(u.Bytes) || cut(u.Bytes) {
+	oneText := b.framing == whole || b.framing == array
+	if hasControls(u.Bytes, oneText) || !utf8.ValidString(u.Bytes) || cut(u.Bytes) {
 		return false
 	}
 	switch b.framing {
 	case sse:
-		if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
-			return true
-		}
-		if n := strings.Count(u.Bytes, "\r"); u.folded || n > 0 && n != strings.Count(u.Bytes, "\n") {
-			return false
-		}
-		for line := range strings.SplitSeq(u.Bytes, "\n") {
-			if line = strings.TrimSuffix(line, "\r"); line != "" && !slices.ContainsFunc(fieldStarts, func(f string) bool { return strings.HasPrefix(line, f) }) {
-				return false
-			}
-		}
-		return true
+		return u.framedEvent()
 	case lines:
 		return len(u.Bytes) <= len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
-	case array: // what separates it from the element before
+	case array: // the data follows only the separator
 		return strings.Trim(u.Bytes[:len(u.Bytes)-len(u.Data)], "[, \t\r\n") == ""
+	}
+	return true
+}
+
+// hasControls reports whether text has a control character other than LF and CRLF. In one
+// JSON text, tabs and carriage returns are space between tokens.
+func hasControls(text string, oneText bool) bool {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= ' ', c == '\n', oneText && (c == '\t' || c == '\r'), c == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// framedEvent is framed for a server-sent event. Its lines all end in LF, or all in CRLF,
+// and each is a field, because google-genai for Python joins lines without a field. One line
+// has the data.
+func (u *Unit) framedEvent() bool {
+	if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
+		return true
+	}
+	if n := strings.Count(u.Bytes, "\r"); u.folded || n > 0 && n != strings.Count(u.Bytes, "\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(u.Bytes, "\n") {
+		if line = strings.TrimSuffix(line, "\r"); line != "" && !slices.ContainsFunc(fieldStarts, func(f string) bool { return strings.HasPrefix(line, f) }) {
+			return false
+		}
 	}
 	return true
 }
@@ -363,4 +391,130 @@ func (u *Unit) Unreadable() error {
 		return Shapef("an empty answer")
 	}
 	return nil
+}
+
+// repeat is the last unit that brought a piece of text, or of a call, and nothing else. Most units of a
+// stream differ from the one before in that piece alone, and in what pads or numbers it:
+// they are compared with it, and not parsed.
+//
+//	data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"…"}}
+//
+// It is what stands between holes: the text, and values that differ and say nothing.
+type repeat struct {
+	fixed   [maxHoles + 1]string
+	holes   [maxHoles]hole
+	n       int // of the holes; 0: no unit is known
+	deliver func(text string) error
+}
+
+const maxHoles = 3
+
+// hole is a value that differs from unit to unit.
+type hole uint8
+
+const (
+	textHole   hole = iota // the text
+	pieceHole              // a piece of a held call
+	padHole                // another string
+	numberHole             // a number without a sign
+)
+
+// Repeats says that u, which is free and is shown, brings the string text and nothing
+// else, and that the values in differ say nothing. deliver is called with the text of each
+// unit that follows and is the same but for those.
+func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
+	r.repeat.n = 0
+	if u.Free && !r.Buf.holding {
+		r.learn(u, deliver, textHole, text, differ)
+	}
+}
+
+// RepeatsPiece is Repeats for a held unit that brings the string piece of a call. deliver is
+// called with the JSON string without its quotes.
+func (r *Splitter) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
+	r.repeat.n = 0
+	if r.Buf.holding && !r.unchanged {
+		r.learn(u, deliver, pieceHole, piece, differ)
+	}
+}
+
+func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
+	if u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
+		return
+	}
+	type span struct {
+		start, end int
+		hole
+	}
+	var spans [maxHoles]span
+	n := 0
+	add := func(v rawjson.Value, h hole) {
+		start, end := v.Span()
+		switch v.Kind() {
+		case rawjson.String:
+			spans[n] = span{start + 1, end - 1, h}
+			n++
+		case rawjson.Number:
+			spans[n] = span{start, end, numberHole}
+			n++
+		}
+	}
+	add(text, kind)
+	for _, v := range differ {
+		if n == maxHoles {
+			return
+		}
+		add(v, padHole)
+	}
+	slices.SortFunc(spans[:n], func(a, b span) int { return a.start - b.start })
+	if end := spans[n-1].end; !strings.HasPrefix(u.Data, text.Document()[:end]) { // the format has read it as it is written
+		return
+	}
+	at := 0
+	offset := u.DataStart - u.Start
+	for i, s := range spans[:n] {
+		r.repeat.fixed[i], r.repeat.holes[i] = u.Bytes[at:offset+s.start], s.hole
+		at = offset + s.end
+	}
+	r.repeat.fixed[n], r.repeat.n, r.repeat.deliver = u.Bytes[at:], n, deliver
+}
+
+// read reads a unit that differs from the one before in its holes only; false for any other
+// unit.
+func (r *repeat) read(unit string) (known bool, err error) {
+	text, at := "", 0
+	for i, kind := range r.holes[:r.n] {
+		if !strings.HasPrefix(unit[at:], r.fixed[i]) {
+			return false, nil
+		}
+		at += len(r.fixed[i])
+		end, ok := kind.end(unit, at)
+		if !ok {
+			return false, nil
+		}
+		if kind == textHole || kind == pieceHole {
+			text = unit[at:end]
+		}
+		at = end
+	}
+	if r.n == 0 || unit[at:] != r.fixed[r.n] || text == "" {
+		return false, nil
+	}
+	return true, r.deliver(text)
+}
+
+// end returns the end of the value that begins at unit[at], of a string without its quotes;
+// false if the hole may not have that value.
+func (h hole) end(unit string, at int) (end int, ok bool) {
+	if h == numberHole {
+		for end = at; end < len(unit) && '0' <= unit[end] && unit[end] <= '9'; {
+			end++
+		}
+		return end, end > at && (end == at+1 || unit[at] != '0') && end <= at+15
+	}
+	end, simple, ok := rawjson.StringEnd(unit, at-1, false)
+	if !ok || h != pieceHole && (!simple || cut(unit[at:end]) || !HasNoCallWord(unit[at-1:end])) {
+		return 0, false
+	}
+	return end - 1, true
 }
