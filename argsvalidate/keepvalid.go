@@ -154,13 +154,7 @@ func (b *keptBatch) validCalls() []middleware.ToolCall {
 	if b == nil {
 		return nil
 	}
-	var calls []middleware.ToolCall
-	for _, v := range b.verdicts {
-		if v.OK() {
-			calls = append(calls, v.Call)
-		}
-	}
-	return calls
+	return batch.Valid(b.verdicts)
 }
 
 // stillInvalid names the invalid calls that the last turn did not mention.
