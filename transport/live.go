@@ -215,7 +215,7 @@ func (x *exchange) finishAnswer(resp *middleware.Response) error {
 		return err
 	}
 	status := statusOf(resp)
-	x.writeTrailers(trailerValues{status: status})
+	x.writeTrailers(status, "")
 	if status == invalid {
 		rest = append(rest, x.live.stream.Comment(comment)...)
 	}
@@ -234,7 +234,7 @@ func (x *exchange) finishError(err error) {
 	case isNetwork:
 		x.out.end(nil, network.err)
 	case last == a && a.passedThrough:
-		x.writeTrailers(trailerValues{status: unchecked})
+		x.writeTrailers(unchecked, "")
 		x.out.end(nil, a.bodyErr)
 	case x.req.Context().Err() != nil:
 		x.out.end(nil, err)
@@ -243,7 +243,7 @@ func (x *exchange) finishError(err error) {
 	default:
 		events, code := x.failureEvents(a.stream, last, err)
 		if len(events) > 0 { // they tell the client of the error, so the body ends properly
-			x.writeTrailers(trailerValues{code: code})
+			x.writeTrailers("", code)
 			err = nil
 		}
 		x.out.end(events, err)
