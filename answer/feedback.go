@@ -35,7 +35,7 @@ func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
 	if echo := text.Defuse(text.Clip(strings.ToValidUTF8(sent, ""), maxEcho)); strings.TrimSpace(echo) == "" {
-		m = history.Said("")
+		m = history.Text("")
 	} else if echo != sent {
 		m = withText(m, echo)
 	}

@@ -3,6 +3,7 @@ package argsvalidate
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -124,99 +125,6 @@ func code(issues []middleware.Issue) string {
 	return issues[0].Code
 }
 
-// issues writes a line for each issue.
-func (f *feedback) issues(issues []middleware.Issue) {
-	said := 0
-	for _, i := range f.notes.instead {
-		fmt.Fprintf(&f.b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
-	}
-	for n, i := range issues {
-		if f.notes.covered[i.Pointer] {
-			continue
-		}
-		if said++; said > maxIssues {
-			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
-			break
-		}
-		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), text.Clip(i.Message, maxMessage), f.optional(i), f.element(i))
-	}
-}
-
-// optional says of an empty value that its property may be left out.
-func (f *feedback) optional(i middleware.Issue) string {
-	if i.Pointer == "" || !schemaFault(i.Code) || i.Code == "required" {
-		return ""
-	}
-	v := f.args.At(i.Pointer)
-	if !v.Exists() || !v.IsMember() || !v.Empty() && v.Raw() != `""` {
-		return ""
-	}
-	if d := f.declared(parent(i.Pointer)); !d.Has(v.Key()) || d.Requires(v.Key()) {
-		return ""
-	}
-	return "; omit it entirely if it is not needed"
-}
-
-// hint says that what is optional may be left out, to a model that left out
-// what is required: the next call often has null for all the rest.
-func (f *feedback) hint(issues []middleware.Issue) {
-	for _, i := range issues {
-		if i.Code != "required" || f.notes.covered[i.Pointer] {
-			continue
-		}
-		if d := f.declared(parent(i.Pointer)); len(d.Names) > len(d.Required) {
-			f.b.WriteString("If an optional property is not needed, omit it entirely.\n")
-		}
-		return
-	}
-}
-
-// element quotes the element of an array that holds the fault, once.
-func (f *feedback) element(i middleware.Issue) string {
-	for at := parent(i.Pointer); at != ""; at = parent(at) {
-		v := f.args.At(at)
-		if !v.Exists() || v.Parent().Kind() != rawjson.Array {
-			continue
-		}
-		if f.said[at] {
-			return ""
-		}
-		if f.said == nil {
-			f.said = map[string]bool{}
-		}
-		f.said[at] = true
-		return "; in " + text.Clip(oneLine(v.Raw()), maxElement)
-	}
-	return ""
-}
-
-// kept says what the echo leaves of a call that did not arrive whole.
-func (f *feedback) kept(before string) string {
-	if f.in.alone || f.in.Verdict.Call.Kind == middleware.KindCustom { // free text stays as it is
-		return ""
-	}
-	return before + "the conversation keeps only the properties that arrived whole"
-}
-
-// shorter says how to send a call that was cut off again.
-func (f *feedback) shorter() string {
-	if required := f.declared("").Required; len(required) > 0 {
-		return "Send the call again with shorter values and only the required properties: " + names(required) + ". Or split the work into several calls."
-	}
-	return "Send the call again with shorter arguments, or split the work into several calls."
-}
-
-// declared returns what the schema of the object at pointer declares.
-func (f *feedback) declared(pointer string) *view.Declared {
-	return f.tool.Declared(f.tool.At(pointer))
-}
-
-// parent returns the pointer to what holds the value at pointer.
-func parent(pointer string) string {
-	above, _ := rawjson.CutLast(pointer)
-	return above
-}
-
 // unknownTool names the tools that there are, and the one that loads further tools. An answer without a tool is
 // offered from the second failure on: before, models take the offer instead of
 // correcting the name.
@@ -264,6 +172,99 @@ func andMore(shown []string, n int) string {
 	return text
 }
 
+// issues writes a line for each issue.
+func (f *feedback) issues(issues []middleware.Issue) {
+	said := 0
+	for _, i := range f.notes.instead {
+		fmt.Fprintf(&f.b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
+	}
+	for n, i := range issues {
+		if f.notes.covered[i.Pointer] {
+			continue
+		}
+		if said++; said > maxIssues {
+			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
+			break
+		}
+		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), text.Clip(i.Message, maxMessage), f.optional(i), f.element(i))
+	}
+}
+
+// optional says of an empty value that its property may be left out.
+func (f *feedback) optional(i middleware.Issue) string {
+	if i.Pointer == "" || !schemaFault(i.Code) || i.Code == "required" {
+		return ""
+	}
+	v := f.args.At(i.Pointer)
+	if !v.Exists() || !v.IsMember() || !v.Empty() && v.Raw() != `""` {
+		return ""
+	}
+	if d := f.declared(parent(i.Pointer)); !d.Has(v.Key()) || d.Requires(v.Key()) {
+		return ""
+	}
+	return "; omit it entirely if it is not needed"
+}
+
+// element quotes the element of an array that holds the fault, once.
+func (f *feedback) element(i middleware.Issue) string {
+	for at := parent(i.Pointer); at != ""; at = parent(at) {
+		v := f.args.At(at)
+		if !v.Exists() || v.Parent().Kind() != rawjson.Array {
+			continue
+		}
+		if f.said[at] {
+			return ""
+		}
+		if f.said == nil {
+			f.said = map[string]bool{}
+		}
+		f.said[at] = true
+		return "; in " + text.Clip(oneLine(v.Raw()), maxElement)
+	}
+	return ""
+}
+
+// hint says that what is optional may be left out, to a model that left out
+// what is required: the next call often has null for all the rest.
+func (f *feedback) hint(issues []middleware.Issue) {
+	for _, i := range issues {
+		if i.Code != "required" || f.notes.covered[i.Pointer] {
+			continue
+		}
+		if d := f.declared(parent(i.Pointer)); len(d.Names) > len(d.Required) {
+			f.b.WriteString("If an optional property is not needed, omit it entirely.\n")
+		}
+		return
+	}
+}
+
+// kept says what the echo leaves of a call that did not arrive whole.
+func (f *feedback) kept(before string) string {
+	if f.in.alone || f.in.Verdict.Call.Kind == middleware.KindCustom { // free text stays as it is
+		return ""
+	}
+	return before + "the conversation keeps only the properties that arrived whole"
+}
+
+// shorter says how to send a call that was cut off again.
+func (f *feedback) shorter() string {
+	if required := f.declared("").Required; len(required) > 0 {
+		return "Send the call again with shorter values and only the required properties: " + names(required) + ". Or split the work into several calls."
+	}
+	return "Send the call again with shorter arguments, or split the work into several calls."
+}
+
+// declared returns what the schema of the object at pointer declares.
+func (f *feedback) declared(pointer string) *view.Declared {
+	return f.tool.Declared(f.tool.At(pointer))
+}
+
+// parent returns the pointer to what holds the value at pointer.
+func parent(pointer string) string {
+	above, _ := rawjson.CutLast(pointer)
+	return above
+}
+
 // schema returns the tool's schema; nil if it cannot be read. The schemas of a
 // Validator's tools are read once.
 func (in FeedbackInput) schema() *view.View {
@@ -289,6 +290,35 @@ func (in FeedbackInput) arguments() rawjson.Value {
 	}
 	return doc.Root()
 }
+
+// around returns what was sent as it is, but for line breaks: at most
+// maxQuotation bytes of it, near offset.
+func around(s string, offset int) string {
+	start, end := 0, len(s)
+	if len(s) > maxQuotation {
+		start = max(min(offset-maxQuotation/2, len(s)-maxQuotation), 0)
+		end = start + maxQuotation
+	}
+	text := oneLine(strings.ToValidUTF8(s[start:end], "\uFFFD"))
+	if start > 0 {
+		text = "…" + text
+	}
+	if end < len(s) {
+		text += "…"
+	}
+	if end-start < len(s) {
+		text += fmt.Sprintf(" (%d bytes in all)", len(s))
+	}
+	return text
+}
+
+// quotation quotes the beginning of s.
+func quotation(s string) string { return around(s, 0) }
+
+var lineBreaks = regexp.MustCompile(`\s*[\r\n]\s*`)
+
+// oneLine puts JSON into one line, of which a string has one already.
+func oneLine(raw string) string { return lineBreaks.ReplaceAllString(raw, " ") }
 
 // refusedText answers a call that the provider refused before we saw it.
 func refusedText(err error, available []string, attempt int) string {

@@ -16,6 +16,28 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
+// Rule is a check of your own on calls that satisfy their schema. A FieldRule
+// also checks the valid values of other calls. The issues are sent to the
+// model; an issue without a code gets the code rule.
+//
+// An error means that the rule could not decide. The step then ends, or does
+// what Options.OnRuleError says, and the model does not see the error. A panic
+// or a timeout (Options.RuleTimeout) counts as an error. A Check that ignores
+// its context leaks its goroutine until it returns.
+//
+// Call.Note adds a remark without rejecting the call. [Named] gives a rule a
+// name for errors and notes. Rules run one after the other, in order, on each
+// call of the message. A Rule must be safe for concurrent use.
+type Rule interface {
+	Check(ctx context.Context, c *Call) ([]middleware.Issue, error)
+}
+
+// RuleFunc adapts a function to a Rule.
+type RuleFunc func(ctx context.Context, c *Call) ([]middleware.Issue, error)
+
+// Check calls f.
+func (f RuleFunc) Check(ctx context.Context, c *Call) ([]middleware.Issue, error) { return f(ctx, c) }
+
 // Call is the input of a rule. A rule must not modify the values that it
 // points to.
 type Call struct {
@@ -48,27 +70,52 @@ func (c *Call) where() string {
 	return "tool " + c.Tool.Name
 }
 
-// Rule is a check of your own on calls that satisfy their schema. A FieldRule
-// also checks the valid values of other calls. The issues are sent to the
-// model; an issue without a code gets the code rule.
-//
-// An error means that the rule could not decide. The step then ends, or does
-// what Options.OnRuleError says, and the model does not see the error. A panic
-// or a timeout (Options.RuleTimeout) counts as an error. A Check that ignores
-// its context leaks its goroutine until it returns.
-//
-// Call.Note adds a remark without rejecting the call. [Named] gives a rule a
-// name for errors and notes. Rules run one after the other, in order, on each
-// call of the message. A Rule must be safe for concurrent use.
-type Rule interface {
-	Check(ctx context.Context, c *Call) ([]middleware.Issue, error)
+// Note adds a remark about the call without rejecting it, such as "only 5
+// left". The remark is in Verdict.Notes, for the person who approves the call,
+// and with the name of the rule in Report.Notes. The model does not see it.
+// Notes of a rule that returns an error, and notes after Check has returned,
+// are dropped. On a Call that was not made by a Validator, Note does nothing.
+func (c *Call) Note(text string) {
+	if c.notes != nil {
+		c.notes.add(text)
+	}
 }
 
-// RuleFunc adapts a function to a Rule.
-type RuleFunc func(ctx context.Context, c *Call) ([]middleware.Issue, error)
+// Named returns r with a name that errors and notes contain, as in: rule
+// "stock" on tool order. A rule type of your own may have a method Name()
+// string instead. Named panics if r is nil or name is empty.
+func Named(name string, r Rule) Rule {
+	if isNil(r) || name == "" {
+		panic("argsvalidate: Named: the rule must not be nil, and the name not be empty")
+	}
+	return namedRule{r, name}
+}
 
-// Check calls f.
-func (f RuleFunc) Check(ctx context.Context, c *Call) ([]middleware.Issue, error) { return f(ctx, c) }
+type namedRule struct {
+	Rule
+	name string
+}
+
+func (r namedRule) Name() string { return r.name }
+
+// inner returns the rule without the names that Named gave it.
+func inner(r Rule) Rule {
+	for {
+		named, ok := r.(namedRule)
+		if !ok {
+			return r
+		}
+		r = named.Rule
+	}
+}
+
+// ruleName returns the name of the n-th rule for errors and notes.
+func (v *Validator) ruleName(n int) string {
+	if named, ok := v.o.Rules[n].(interface{ Name() string }); ok {
+		return fmt.Sprintf("rule %q", named.Name())
+	}
+	return fmt.Sprintf("rule %d", n)
+}
 
 // ForTool returns a rule for one tool that gets the arguments decoded by
 // encoding/json. Arguments that do not decode into an A are an issue with the
@@ -219,7 +266,7 @@ func (j *validation) rules(ctx context.Context) error {
 			continue
 		}
 		if v.Call.Name != j.calls[i].Name { // the name was repaired, and the model must know
-			v.Issues = append(j.unknownTool(), v.Issues...)
+			v.Issues = append(j.unknownTool(ctx), v.Issues...)
 		}
 		v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
 	}
@@ -287,19 +334,115 @@ func (j *validation) rulesOn(ctx context.Context, i int, siblings []middleware.T
 	return nil
 }
 
-// notChecked is the message for a call that a rule could not decide. It names
-// no mistake, because none is known.
-const notChecked = "this call could not be checked, so it was not executed"
+// remark adds the notes of a rule on a call to the call's verdict and to the
+// report.
+func (j *validation) remark(v *middleware.Verdict, name string, c *Call, notes []string) {
+	v.Notes = append(v.Notes, notes...)
+	for _, text := range notes {
+		j.note("%s on %s: %s", name, c.where(), text)
+	}
+}
 
-// undecided is the message for a call whose validation did not end.
-const undecided = "this call was not checked to the end, and not executed"
+// maxRuleNotes is the number of notes that one rule can make on one call.
+const maxRuleNotes = 16
 
-// markUndecided adds that message to the calls from the i-th on that have no
-// issue.
-func (j *validation) markUndecided(i int) {
-	for ; i < len(j.verdicts); i++ {
-		if v := &j.verdicts[i]; v.OK() && validated(v.Call.Kind) {
-			v.Issues = issue(codeUndecided, "", undecided)
+// noteList collects the notes of one run of a rule. The rule may continue
+// after it has timed out.
+type noteList struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *noteList) add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.list) < maxRuleNotes {
+		n.list = append(n.list, text)
+	}
+}
+
+// take returns the notes and closes the list.
+func (n *noteList) take() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.list
+	n.list = make([]string, maxRuleNotes)
+	return list
+}
+
+// partly is a rule that can check some values of a call and skip others.
+type partly interface {
+	checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error)
+}
+
+// fieldRulesOn runs the field rules on the i-th call, which is invalid, for
+// the values that are valid. So one reply has both kinds of issues. A rule
+// that cannot decide adds nothing here.
+func (j *validation) fieldRulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+	v := &j.verdicts[i]
+	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := inner(r).(partly); return ok }) || !j.tools[i].readable(v) {
+		return nil
+	}
+	want, call := apartFrom(v.Issues), j.callOf(i, siblings)
+	for n, r := range j.v.o.Rules {
+		rule, ok := inner(r).(partly)
+		if !ok {
+			continue
 		}
+		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(context.Context) ([]middleware.Issue, error) {
+			return rule.checkParts(call, want)
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return run.ContextError(ctx)
+		case err != nil:
+			j.failed(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.tools[i].tool.Name, err))
+			continue
+		}
+		v.Issues = append(v.Issues, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))]...)
+	}
+	return nil
+}
+
+// readable reports whether the call failed its schema and passed all earlier
+// checks.
+func (p plan) readable(v *middleware.Verdict) bool {
+	if !p.declared() || p.compiled.schema == nil {
+		return false
+	}
+	return !slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool {
+		switch i.Code {
+		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable, codeToolChoice,
+			"syntax", "trailing_data", "utf8", "size", "depth", "number", "unchecked":
+			return true
+		}
+		return false
+	})
+}
+
+// apartFrom returns a function that reports whether a value has no issue at
+// its place, above it or below it.
+func apartFrom(issues []middleware.Issue) func(pointer string) bool {
+	refused := map[string]bool{} // pointers of issues, and those above them
+	at := map[string]bool{}
+	for _, i := range issues {
+		at[i.Pointer] = true
+		for p := i.Pointer; ; p = p[:strings.LastIndexByte(p, '/')] {
+			refused[p] = true
+			if p == "" {
+				break
+			}
+		}
+	}
+	return func(pointer string) bool {
+		if refused[pointer] {
+			return false
+		}
+		for p := pointer; p != ""; {
+			if p = p[:strings.LastIndexByte(p, '/')]; at[p] {
+				return false
+			}
+		}
+		return true
 	}
 }

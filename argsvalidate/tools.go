@@ -2,10 +2,13 @@ package argsvalidate
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/announce"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/mend"
@@ -13,89 +16,14 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// plan says how calls to one tool are validated. The zero plan is that of an
-// undeclared tool.
-type plan struct {
-	tool     *middleware.Tool
-	space    string // the namespace that the calls name
-	o        ToolOptions
-	compiled *compiled
-	twice    bool // declared more than once, and not in the same way
-}
-
-// compiled holds everything that is derived from one schema text.
-type compiled struct {
-	schema   *schema.Schema                        // nil if calls are not validated
-	unusable bool                                  // there is a schema text, and it cannot be used
-	view     func() *view.View                     // the declarations of the schema by place; nil if it cannot be parsed
-	mend     func() *mend.Schema                   // the same, for repairs
-	paths    sync.Map                              // paths of rules, with whether the schema declares them
-	notes    []string                              // remarks for an operator
-	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
-}
-
-// maxCached limits the compiled schemas that a Validator keeps, in bytes by
-// footprint. One agent rarely has more than a few hundred tools, of some 50 to
-// 250 kB each.
-const maxCached = 256 << 20
-
-// footprint estimates the memory of a schema that has been used to validate,
-// strip and repair calls. The text takes up to 80 times its length, a
-// subschema 1.5 kB and an instruction of a pattern 400 bytes. TestFootprint
-// measures this.
-func footprint(raw []byte, s *schema.Schema) int {
-	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 80, 1500, 400
-	if s == nil {
-		return overhead + perByte*min(len(raw), schema.Limits.Bytes) + 2*len(raw)
-	}
-	subschemas := min(bytes.Count(raw, []byte{'{'}), schema.MaxSubschemas)
-	return overhead + perByte*len(raw) + perSubschema*subschemas + perInstruction*s.Instructions()
-}
-
-// compile compiles a schema text, and returns its footprint too. Strippers are
-// made on first use, because most tools need only one mode. A text that does not
-// compile can still be read for repairs and hints.
-func (v *Validator) compile(raw []byte) (*compiled, int) {
-	if uri, ok := schema.Dialect(v.o.Dialect); ok {
-		raw = schema.InDialect(raw, uri, false)
-	}
-	c := &compiled{view: sync.OnceValue(func() *view.View { return readView(raw) }), mend: sync.OnceValue(func() *mend.Schema { return mend.ReadSchema(raw) })}
-	for mode := range c.strip {
-		c.strip[mode] = sync.OnceValue(func() *strip.Stripper {
-			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
-				return nil
-			}
-			s, _ := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
-			return s
-		})
-	}
-	if len(raw) == 0 {
-		return c, footprint(raw, nil)
-	}
-	s, err := schema.Compile(raw, schema.Options{Formats: v.o.Formats})
-	if err != nil {
-		c.unusable, c.notes = true, []string{fmt.Sprintf("not validated: %v", err)}
-		return c, footprint(raw, nil)
-	}
-	c.schema, c.notes, c.view = s, s.Notes(), s.View
-	return c, footprint(raw, s)
-}
-
-// readView reads a schema; nil if it cannot be read.
-func readView(raw []byte) *view.View {
-	v, _ := view.Read(raw)
-	return v
-}
-
 // toolbox holds the tools of one step: the Validator's own and the request's.
 // Each tool is looked up once, not for each call.
 type toolbox struct {
 	v        *Validator
 	req      *middleware.Request
 	plans    []plan          // of the declared tools that were looked up
-	texts    []string        // see announcing
-	rows     map[string]bool // see qwen
 	names    []string        // the names of the tools that a model may call; see available
+	others   *announce.Tools // see announced
 	variants *mend.Names     // the same names; see meant
 	hints    hints           // of the feedback texts
 	checked  bool            // misspelt has run
@@ -124,6 +52,17 @@ func (t *toolbox) available() []string {
 		t.names = t.v.available(t.req.Tools)
 	}
 	return t.names
+}
+
+// has reports whether a model may call a tool of that name.
+func (t *toolbox) has(name string) bool { return slices.Contains(t.available(), name) }
+
+// announced returns the tools that the request announces without listing them.
+func (t *toolbox) announced() *announce.Tools {
+	if t.others == nil {
+		t.others = announce.New(t.req)
+	}
+	return t.others
 }
 
 // meant returns the available tool that an unknown name is a variant of.
@@ -177,6 +116,29 @@ func (v *Validator) find(requested []middleware.Tool, name, space string) plan {
 	p := v.plan(found)
 	p.space, p.twice = space, twice
 	return p
+}
+
+// available returns the names of all tools that a model may call, each once.
+func (v *Validator) available(requested []middleware.Tool) []string {
+	names := []string{}
+	seen := map[string]bool{"": true, announce.Placeholder: true}
+	for _, t := range slices.Concat(v.o.Tools, requested) {
+		if t.Kind != middleware.KindHosted && !seen[t.Name] {
+			seen[t.Name] = true
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// plan says how calls to one tool are validated. The zero plan is that of an
+// undeclared tool.
+type plan struct {
+	tool     *middleware.Tool
+	space    string // the namespace that the calls name
+	o        ToolOptions
+	compiled *compiled
+	twice    bool // declared more than once, and not in the same way
 }
 
 // plan returns the plan for t. Only function tools have a schema to satisfy: the
@@ -233,15 +195,172 @@ func (v *Validator) surelyValid(p plan, arguments string) bool {
 	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties)
 }
 
-// available returns the names of all tools that a model may call, each once.
-func (v *Validator) available(requested []middleware.Tool) []string {
-	names := []string{}
-	seen := map[string]bool{"": true, placeholder: true}
-	for _, t := range slices.Concat(v.o.Tools, requested) {
-		if t.Kind != middleware.KindHosted && !seen[t.Name] {
-			seen[t.Name] = true
-			names = append(names, t.Name)
+// compiled holds everything that is derived from one schema text.
+type compiled struct {
+	schema   *schema.Schema                        // nil if calls are not validated
+	unusable bool                                  // there is a schema text, and it cannot be used
+	view     func() *view.View                     // the declarations of the schema by place; nil if it cannot be parsed
+	mend     func() *mend.Schema                   // the same, for repairs
+	paths    sync.Map                              // paths of rules, with whether the schema declares them
+	notes    []string                              // remarks for an operator
+	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
+}
+
+// compile compiles a schema text, and returns its footprint too. Strippers are
+// made on first use, because most tools need only one mode. A text that does not
+// compile can still be read for repairs and hints.
+func (v *Validator) compile(raw []byte) (*compiled, int) {
+	if uri, ok := schema.Dialect(v.o.Dialect); ok {
+		raw = schema.InDialect(raw, uri, false)
+	}
+	c := &compiled{view: sync.OnceValue(func() *view.View { return readView(raw) }), mend: sync.OnceValue(func() *mend.Schema { return mend.ReadSchema(raw) })}
+	for mode := range c.strip {
+		c.strip[mode] = sync.OnceValue(func() *strip.Stripper {
+			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
+				return nil
+			}
+			s, _ := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
+			return s
+		})
+	}
+	if len(raw) == 0 {
+		return c, footprint(raw, nil)
+	}
+	s, err := schema.Compile(raw, schema.Options{Formats: v.o.Formats})
+	if err != nil {
+		c.unusable, c.notes = true, []string{fmt.Sprintf("not validated: %v", err)}
+		return c, footprint(raw, nil)
+	}
+	c.schema, c.notes, c.view = s, s.Notes(), s.View
+	return c, footprint(raw, s)
+}
+
+// readView reads a schema; nil if it cannot be read.
+func readView(raw []byte) *view.View {
+	v, _ := view.Read(raw)
+	return v
+}
+
+// maxCached limits the compiled schemas that a Validator keeps, in bytes by
+// footprint. One agent rarely has more than a few hundred tools, of some 50 to
+// 250 kB each.
+const maxCached = 256 << 20
+
+// footprint estimates the memory of a schema that has been used to validate,
+// strip and repair calls. The text takes up to 80 times its length, a
+// subschema 1.5 kB and an instruction of a pattern 400 bytes. TestFootprint
+// measures this.
+func footprint(raw []byte, s *schema.Schema) int {
+	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 80, 1500, 400
+	if s == nil {
+		return overhead + perByte*min(len(raw), schema.Limits.Bytes) + 2*len(raw)
+	}
+	subschemas := min(bytes.Count(raw, []byte{'{'}), schema.MaxSubschemas)
+	return overhead + perByte*len(raw) + perSubschema*subschemas + perInstruction*s.Instructions()
+}
+
+// scoped is a rule that names its tools and its path.
+type scoped interface {
+	scope() (tools []string, path string)
+}
+
+// maxScopeTools is the largest number of tools for which the path of a rule
+// without tool names is looked up in every schema.
+const maxScopeTools = 100
+
+// misspeltOnce returns the notes of misspelt on the first call, and nil
+// afterwards.
+func (t *toolbox) misspeltOnce(ctx context.Context) []string {
+	if t.checked {
+		return nil
+	}
+	t.checked = true
+	return t.misspelt(ctx)
+}
+
+// misspelt notes the names and paths in the options that match no tool of a
+// step.
+func (t *toolbox) misspelt(ctx context.Context) []string {
+	var notes []string
+	unknown := func(where, name string) {
+		if announced, err := t.announced().Has(ctx, name); announced || err != nil {
+			return
+		}
+		note := fmt.Sprintf("%s: no tool is named %q", where, schema.Clip(name))
+		if meant := schema.SuggestTool(name, t.available()); meant != "" {
+			note += fmt.Sprintf("; did you mean %q?", meant)
+		}
+		notes = append(notes, note)
+	}
+	for _, name := range t.v.perTool {
+		if !t.has(name) {
+			unknown("Options.PerTool", name)
 		}
 	}
-	return names
+	for n, r := range t.v.o.Rules {
+		s, ok := inner(r).(scoped)
+		if !ok {
+			continue
+		}
+		tools, path := s.scope()
+		for _, name := range tools {
+			if !t.has(name) {
+				unknown(t.v.ruleName(n), name)
+			} else if p := t.find(name, ""); !p.compiled.declares(path) {
+				notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "the schema of tool "+name))
+			}
+		}
+		if tools == nil && !t.anyDeclares(path) {
+			notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "no tool's schema"))
+		}
+	}
+	return notes
+}
+
+// undeclaredPaths notes the rules for a tool whose path its schema does not
+// declare.
+func (v *Validator) undeclaredPaths(p plan) []string {
+	var notes []string
+	for n, r := range v.o.Rules {
+		if s, ok := inner(r).(scoped); ok {
+			if tools, path := s.scope(); slices.Contains(tools, p.tool.Name) && !p.compiled.declares(path) {
+				notes = append(notes, undeclaredPath(v.ruleName(n), path, "the schema of tool "+p.tool.Name))
+			}
+		}
+	}
+	return notes
+}
+
+// undeclaredPath writes the note on a path. who is a schema, or "no tool's
+// schema".
+func undeclaredPath(rule, path, who string) string {
+	verb := " does not declare "
+	if strings.HasPrefix(who, "no ") {
+		verb = " declares "
+	}
+	return fmt.Sprintf("%s: %s%sits path %s", rule, who, verb, schema.Clip(path))
+}
+
+// anyDeclares reports whether the schema of any tool declares the path. With too
+// many tools it returns true, because the search would cost too much.
+func (t *toolbox) anyDeclares(path string) bool {
+	names := t.available()
+	if path == "" || len(names) == 0 || len(names) > maxScopeTools {
+		return true
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return t.find(name, "").compiled.declares(path) })
+}
+
+// declares reports whether the schema describes a value at the path. It
+// returns true if that is uncertain.
+func (c *compiled) declares(path string) bool {
+	if path == "" || c.schema == nil {
+		return true
+	}
+	if known, ok := c.paths.Load(path); ok {
+		return known.(bool)
+	}
+	declared := c.view().Declares(path)
+	c.paths.Store(path, declared)
+	return declared
 }

@@ -61,20 +61,20 @@ func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Ver
 	if p == KeepValid {
 		notice = keepNotice
 	}
-	within := within(verdicts)
-	if len(within) < len(verdicts) {
+	answered := withinLimit(verdicts)
+	if len(answered) < len(verdicts) {
 		notice = tooManyNotice
 	}
-	replies := replies(within, notice, render)
-	if len(within) < len(verdicts) && len(replies) > 0 {
+	replies := replies(answered, notice, render)
+	if len(answered) < len(verdicts) && len(replies) > 0 {
 		last := &replies[len(replies)-1]
-		last.Parts[0].Text += "\n\n" + render(verdicts[len(within)])
+		last.Parts[0].Text += "\n\n" + render(verdicts[len(answered)])
 	}
 	return replies
 }
 
-// within returns the verdicts on the calls within the limit.
-func within(verdicts []middleware.Verdict) []middleware.Verdict {
+// withinLimit returns the verdicts on the calls within the limit.
+func withinLimit(verdicts []middleware.Verdict) []middleware.Verdict {
 	i := slices.IndexFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() && v.Issues[0].Code == codeTooMany })
 	if i < 0 {
 		return verdicts

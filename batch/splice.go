@@ -43,7 +43,7 @@ func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spli
 	}
 	m := newMatcher(kept.ToolCalls, verdicts)
 	at = m.match(fixed.ToolCalls)
-	if slices.Contains(at, unmatched) && (len(m.held) == 0 || reissued(kept.ToolCalls, verdicts, fixed.ToolCalls)) {
+	if slices.Contains(at, unmatched) && (len(m.valid) == 0 || reissued(kept.ToolCalls, verdicts, fixed.ToolCalls)) {
 		return kept, nil, false
 	}
 	spliced = kept.Clone()
@@ -87,13 +87,13 @@ const (
 // matcher assigns each correction to an invalid call, each call once. Its work
 // is linear in the calls.
 type matcher struct {
-	used    []bool
-	ids     map[idOfTool][]int        // invalid calls by id and tool, in order
-	tools   map[tool][]int            // by tool
-	unknown map[middleware.Kind][]int // those to unknown tools, by kind
-	others  map[struct{}][]int        // all calls to unknown tools
-	held    map[content]bool          // the valid calls
-	heldIDs map[string]content        // the same calls, by id
+	used       []bool
+	ids        map[idOfTool][]int        // invalid calls by id and tool, in order
+	tools      map[tool][]int            // by tool
+	unknown    map[middleware.Kind][]int // those to unknown tools, by kind
+	anyUnknown map[struct{}][]int        // all calls to unknown tools
+	valid      map[content]bool          // the valid calls
+	validIDs   map[string]content        // the same calls, by id
 }
 
 type tool struct {
@@ -122,11 +122,11 @@ func contentOf(c middleware.ToolCall) content {
 
 func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matcher {
 	m := &matcher{used: make([]bool, len(kept)), ids: map[idOfTool][]int{}, tools: map[tool][]int{},
-		unknown: map[middleware.Kind][]int{}, others: map[struct{}][]int{}, held: map[content]bool{}, heldIDs: map[string]content{}}
+		unknown: map[middleware.Kind][]int{}, anyUnknown: map[struct{}][]int{}, valid: map[content]bool{}, validIDs: map[string]content{}}
 	for i, c := range kept {
 		if verdicts[i].OK() {
-			m.held[contentOf(c)] = true
-			m.heldIDs[c.ID] = contentOf(c)
+			m.valid[contentOf(c)] = true
+			m.validIDs[c.ID] = contentOf(c)
 			continue
 		}
 		if !history.IsMadeUp(c.ID) {
@@ -136,7 +136,7 @@ func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matc
 		m.tools[toolOf(c)] = append(m.tools[toolOf(c)], i)
 		if hasCode(verdicts[i], codeUnknownTool) {
 			m.unknown[c.Kind] = append(m.unknown[c.Kind], i)
-			m.others[struct{}{}] = append(m.others[struct{}{}], i)
+			m.anyUnknown[struct{}{}] = append(m.anyUnknown[struct{}{}], i)
 		}
 	}
 	return m
@@ -144,32 +144,32 @@ func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matc
 
 // match returns where each call of fixed goes.
 func (m *matcher) match(fixed []middleware.ToolCall) []int {
-	ways := []func(middleware.ToolCall) int{m.byID, m.repeated, m.byTool, m.byUnknown, m.byOther}
-	if slices.ContainsFunc(fixed, m.beginsAnew) {
-		ways = ways[1:]
+	rules := []func(middleware.ToolCall) int{m.byID, m.repeated, m.byTool, m.byUnknown, m.byAnyUnknown}
+	if slices.ContainsFunc(fixed, m.reusesID) {
+		rules = rules[1:]
 	}
 	at := make([]int, len(fixed))
 	for n := range at {
 		at[n] = unmatched
 	}
-	for _, way := range ways {
+	for _, rule := range rules {
 		for n, c := range fixed {
 			if at[n] == unmatched {
-				at[n] = way(c)
+				at[n] = rule(c)
 			}
 		}
 	}
 	return at
 }
 
-// beginsAnew reports whether c has the id of a valid call and is not that call.
-func (m *matcher) beginsAnew(c middleware.ToolCall) bool {
-	was, taken := m.heldIDs[c.ID]
+// reusesID reports whether c has the id of a valid call and is not that call.
+func (m *matcher) reusesID(c middleware.ToolCall) bool {
+	was, taken := m.validIDs[c.ID]
 	return taken && !history.IsMadeUp(c.ID) && was != contentOf(c)
 }
 
-// take returns the first unassigned call of key.
-func take[K comparable](m *matcher, calls map[K][]int, key K) int {
+// nextUnassigned returns the first unassigned call of key.
+func nextUnassigned[K comparable](m *matcher, calls map[K][]int, key K) int {
 	for queue := calls[key]; len(queue) > 0; {
 		i := queue[0]
 		queue = queue[1:]
@@ -182,20 +182,24 @@ func take[K comparable](m *matcher, calls map[K][]int, key K) int {
 	return unmatched
 }
 
-func (m *matcher) byID(c middleware.ToolCall) int { return take(m, m.ids, idOfTool{c.ID, toolOf(c)}) }
+func (m *matcher) byID(c middleware.ToolCall) int {
+	return nextUnassigned(m, m.ids, idOfTool{c.ID, toolOf(c)})
+}
 
 func (m *matcher) repeated(c middleware.ToolCall) int {
-	if m.held[contentOf(c)] {
+	if m.valid[contentOf(c)] {
 		return isRepeated
 	}
 	return unmatched
 }
 
-func (m *matcher) byTool(c middleware.ToolCall) int { return take(m, m.tools, toolOf(c)) }
+func (m *matcher) byTool(c middleware.ToolCall) int { return nextUnassigned(m, m.tools, toolOf(c)) }
 
-func (m *matcher) byUnknown(c middleware.ToolCall) int { return take(m, m.unknown, c.Kind) }
+func (m *matcher) byUnknown(c middleware.ToolCall) int { return nextUnassigned(m, m.unknown, c.Kind) }
 
-func (m *matcher) byOther(middleware.ToolCall) int { return take(m, m.others, struct{}{}) }
+func (m *matcher) byAnyUnknown(middleware.ToolCall) int {
+	return nextUnassigned(m, m.anyUnknown, struct{}{})
+}
 
 // Issue codes of package argsvalidate.
 const (
@@ -216,13 +220,13 @@ func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.T
 	if len(verdicts) == 0 || len(next.ToolCalls) == 0 {
 		return nil
 	}
-	back := map[string]int{}
+	left := map[string]int{}
 	for _, c := range next.ToolCalls {
-		back[c.Name]++
+		left[c.Name]++
 	}
 	for _, v := range verdicts { // the corrected calls take their names first
-		if !v.OK() && back[v.Call.Name] > 0 {
-			back[v.Call.Name]--
+		if !v.OK() && left[v.Call.Name] > 0 {
+			left[v.Call.Name]--
 		}
 	}
 	var lost []middleware.ToolCall
@@ -230,8 +234,8 @@ func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.T
 		if !v.OK() {
 			continue
 		}
-		if back[v.Call.Name] > 0 {
-			back[v.Call.Name]--
+		if left[v.Call.Name] > 0 {
+			left[v.Call.Name]--
 			continue
 		}
 		lost = append(lost, v.Call)

@@ -9,22 +9,22 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// repair returns the edits that make JSON of text, none for JSON; those that
+// syntaxEdits returns the edits that make JSON of text, none for JSON; those that
 // add closers at its end apart. It changes how a value is written and never
 // what it is: false for anything whose meaning is not certain, such as text
 // that ends inside of a string or a number, arithmetic, a word that is no
 // literal, a missing comma or value. Work is linear in the text.
-func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
+func syntaxEdits(text string) (edits, closers []rawjson.Edit, ok bool) {
 	if !utf8.ValidString(text) {
 		return nil, nil, false
 	}
 	r := repairer{text: text, end: len(text)}
-	r.fence()
-	r.emptyBefore()
-	if !r.space() || r.pos == r.end || strings.IndexByte("{[\"'", r.text[r.pos]) < 0 {
+	r.skipFence()
+	r.skipEmptyObject()
+	if !r.skipSpace() || r.pos == r.end || strings.IndexByte("{[\"'", r.text[r.pos]) < 0 {
 		return nil, nil, false
 	}
-	if !r.value(0) || !r.space() || !r.surplus() {
+	if !r.value(0) || !r.skipSpace() || !r.skipClosers() {
 		return nil, nil, false
 	}
 	fixed, err := rawjson.Apply(text, slices.Concat(r.edits, r.closers))
@@ -41,7 +41,7 @@ func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 // whose spelling has one meaning. ok is false for any other text, also for one that
 // lacks brackets at its end.
 func JSON(text string) (json string, ok bool) {
-	edits, closers, ok := repair(text)
+	edits, closers, ok := syntaxEdits(text)
 	if !ok || len(closers) > 0 {
 		return "", false
 	}
@@ -57,11 +57,11 @@ func JSON(text string) (json string, ok bool) {
 //	```json {"a": 1}```           a Markdown fence
 //	{"a": [1, {"b": "c"}          missing ends, which are told apart: see Close
 type repairer struct {
-	text     string
-	pos, end int // end: where the value must have ended
-	edits    []rawjson.Edit
-	closers  []rawjson.Edit // added at the end
-	cut      bool           // a comment ran to the end: what stands in it may be the closers
+	text         string
+	pos, end     int // end: where the value must have ended
+	edits        []rawjson.Edit
+	closers      []rawjson.Edit // added at the end
+	commentAtEnd bool           // a comment ran to the end: what stands in it may be the closers
 }
 
 // edit notes an edit; deletions side by side become one.
@@ -81,8 +81,8 @@ func (r *repairer) peek() byte {
 	return 0
 }
 
-// fence takes off a Markdown fence around the whole text.
-func (r *repairer) fence() {
+// skipFence takes off a Markdown fence around the whole text.
+func (r *repairer) skipFence() {
 	const mark = "```"
 	body := strings.TrimLeft(r.text, " \t\r\n")
 	start := len(r.text) - len(body)
@@ -98,10 +98,10 @@ func (r *repairer) fence() {
 	r.pos, r.end = head, len(tail)-len(mark)
 }
 
-// emptyBefore takes off an empty object that stands before another one: the
+// skipEmptyObject takes off an empty object that stands before another one: the
 // start of a call that some servers send before its arguments, and that clients join to
 // them.
-func (r *repairer) emptyBefore() {
+func (r *repairer) skipEmptyObject() {
 	const white = " \t\r\n"
 	text := r.text[:r.end]
 	body := strings.TrimLeft(text[r.pos:], white)
@@ -112,9 +112,9 @@ func (r *repairer) emptyBefore() {
 	}
 }
 
-// space passes over white space and comments. White space that JSON does not
+// skipSpace passes over white space and comments. White space that JSON does not
 // have goes, and so do comments; false for one without an end.
-func (r *repairer) space() bool {
+func (r *repairer) skipSpace() bool {
 	for r.pos < r.end {
 		rest := r.text[r.pos:r.end]
 		switch {
@@ -127,7 +127,7 @@ func (r *repairer) space() bool {
 		case rest[0] == '#', strings.HasPrefix(rest, "//"):
 			n := strings.IndexByte(rest, '\n')
 			if n < 0 {
-				n, r.cut = len(rest), true
+				n, r.commentAtEnd = len(rest), true
 			}
 			r.edit(r.pos, r.pos+n, "")
 			r.pos += n
@@ -154,9 +154,9 @@ func (r *repairer) value(depth int) bool {
 	case c == '{', c == '[':
 		return r.container(c, depth)
 	case c == '"':
-		return r.double()
+		return r.doubleQuoted()
 	case c == '\'':
-		return r.single()
+		return r.singleQuoted()
 	case c == '-' || '0' <= c && c <= '9':
 		return r.number()
 	}
@@ -169,12 +169,12 @@ func (r *repairer) container(open byte, depth int) bool {
 	r.pos++
 	comma := -1 // where the last one is
 	for first := true; ; first = false {
-		if !r.space() {
+		if !r.skipSpace() {
 			return false
 		}
 		switch c := r.peek(); {
 		case r.pos == r.end:
-			return !first && comma < 0 && r.closer(open)
+			return !first && comma < 0 && r.addCloser(open)
 		case c == open+2: // '}' is '{'+2, ']' is '['+2
 			if comma >= 0 {
 				r.edit(comma, comma+1, "")
@@ -185,7 +185,7 @@ func (r *repairer) container(open byte, depth int) bool {
 			return false
 		}
 		comma = -1
-		if open == '{' && !r.key() || !r.value(depth+1) || !r.space() {
+		if open == '{' && !r.key() || !r.value(depth+1) || !r.skipSpace() {
 			return false
 		}
 		if r.peek() == ',' {
@@ -195,13 +195,13 @@ func (r *repairer) container(open byte, depth int) bool {
 	}
 }
 
-// closer puts in an end that the text lacks, where it ends after a string or
+// addCloser puts in an end that the text lacks, where it ends after a string or
 // a container. A number or a word may have been cut short, and a string that
 // ends in a closer has probably swallowed it.
-func (r *repairer) closer(open byte) bool {
+func (r *repairer) addCloser(open byte) bool {
 	body := strings.TrimRight(r.text[:r.end], " \t\r\n")
 	inner := strings.TrimRight(body, "\"'")
-	if r.cut || !strings.ContainsAny(body[len(body)-1:], "\"'}]") || inner != body && strings.ContainsAny(inner[len(inner)-1:], "}]") {
+	if r.commentAtEnd || !strings.ContainsAny(body[len(body)-1:], "\"'}]") || inner != body && strings.ContainsAny(inner[len(inner)-1:], "}]") {
 		return false
 	}
 	r.closers = append(r.closers, rawjson.Edit{Start: r.end, End: r.end, Text: string(open + 2)})
@@ -213,11 +213,11 @@ func (r *repairer) key() bool {
 	start := r.pos
 	switch c := r.peek(); {
 	case c == '"':
-		if !r.double() {
+		if !r.doubleQuoted() {
 			return false
 		}
 	case c == '\'':
-		if !r.single() {
+		if !r.singleQuoted() {
 			return false
 		}
 	case isLetter(c):
@@ -233,11 +233,11 @@ func (r *repairer) key() bool {
 	default:
 		return false
 	}
-	if !r.space() || r.peek() != ':' {
+	if !r.skipSpace() || r.peek() != ':' {
 		return false
 	}
 	r.pos++
-	return r.space()
+	return r.skipSpace()
 }
 
 // number reads a JSON number. Anything else, such as 1/6, .5 or 0x10, is not
@@ -279,9 +279,9 @@ func (r *repairer) literal() bool {
 		r.pos++
 	}
 	word := r.text[start:r.pos]
-	meant, ok := literals[word]
-	if ok && meant != word {
-		r.edit(start, r.pos, meant)
+	value, ok := literals[word]
+	if ok && value != word {
+		r.edit(start, r.pos, value)
 	}
 	return ok
 }
@@ -291,10 +291,10 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$'
 }
 
-// surplus reads what follows the value: nothing, or closers too many. They
+// skipClosers reads what follows the value: nothing, or closers too many. They
 // hold no value that could get lost. Anything else may be a second call, or a part of
 // this one.
-func (r *repairer) surplus() bool {
+func (r *repairer) skipClosers() bool {
 	rest := r.text[r.pos:r.end]
 	if r.end < len(r.text) {
 		defer r.edit(r.end, len(r.text), "") // the fence
@@ -308,13 +308,13 @@ func (r *repairer) surplus() bool {
 	return true
 }
 
-// mostChanges is how many edits of one repair are told one by one.
-const mostChanges = 16
+// maxChanges is how many edits of one repair are told one by one.
+const maxChanges = 16
 
 // textChanges says what edits do, one change for each as long as that helps a
 // reader. They have no pointer: the text had no places yet.
 func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Change {
-	if len(edits) > mostChanges {
+	if len(edits) > maxChanges {
 		fixed, _ := rawjson.Apply(text, edits)
 		return []middleware.Change{{By: rule.by(), Before: text, After: fixed}}
 	}
@@ -323,4 +323,160 @@ func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Chan
 		changes = append(changes, middleware.Change{By: rule.by(), Before: text[e.Start:e.End], After: e.Text})
 	}
 	return changes
+}
+
+// doubleQuoted reads a string in double quotes. Raw control characters are escaped,
+// \' loses its backslash; escapes that JSON does not have, as in "C:\dir", are refused:
+// the backslash may have been meant as one.
+func (r *repairer) doubleQuoted() bool {
+	for r.pos++; r.pos < r.end; {
+		switch c := r.text[r.pos]; {
+		case c == '"':
+			r.pos++
+			return r.delimited()
+		case c == '\\':
+			if !r.escape() {
+				return false
+			}
+		case c < ' ' && len(r.edits) > maxChanges:
+			return r.restOfString()
+		case c < ' ':
+			r.edit(r.pos, r.pos+1, escaped(c))
+			r.pos++
+		default:
+			r.pos++
+		}
+	}
+	return false
+}
+
+// restOfString reads the rest of a string in double quotes as one edit. A string may
+// hold a million control characters; so many edits are no longer told apart in
+// the changes.
+func (r *repairer) restOfString() bool {
+	start := r.pos
+	var b strings.Builder
+	for r.pos < r.end {
+		switch c := r.text[r.pos]; {
+		case c == '"':
+			r.edit(start, r.pos, b.String())
+			r.pos++
+			return r.delimited()
+		case c == '\\':
+			n := escapeLen(r.text[r.pos:r.end])
+			if n == 0 {
+				return false
+			}
+			r.unescape(&b, n)
+		case c < ' ':
+			b.WriteString(escaped(c))
+			r.pos++
+		default:
+			from := r.pos
+			for r.pos < r.end && r.text[r.pos] >= ' ' && r.text[r.pos] != '"' && r.text[r.pos] != '\\' {
+				r.pos++
+			}
+			b.WriteString(r.text[from:r.pos])
+		}
+	}
+	return false
+}
+
+// unescape writes the escape of n bytes that comes next, as JSON has it, and passes over
+// it.
+func (r *repairer) unescape(b *strings.Builder, n int) {
+	if r.text[r.pos+1] == '\'' {
+		b.WriteByte('\'')
+	} else {
+		b.WriteString(r.text[r.pos : r.pos+n])
+	}
+	r.pos += n
+}
+
+// escapes are those of the control characters, as rawjson.Quote writes them.
+var escapes = func() (t [' ']string) {
+	for c := range t {
+		quoted := rawjson.Quote(string(rune(c)))
+		t[c] = quoted[1 : len(quoted)-1]
+	}
+	return t
+}()
+
+// escaped returns a control character or a double quote as JSON has it in a
+// string.
+func escaped(c byte) string {
+	if c == '"' {
+		return `\"`
+	}
+	return escapes[c]
+}
+
+// escape passes over an escape in a string in double quotes.
+func (r *repairer) escape() bool {
+	n := escapeLen(r.text[r.pos:r.end])
+	if n == 0 {
+		return false
+	}
+	if r.text[r.pos+1] == '\'' {
+		r.edit(r.pos, r.pos+1, "")
+	}
+	r.pos += n
+	return true
+}
+
+// escapeLen returns how long the escape at the start of s is, 0 if neither
+// JSON nor Python and JavaScript alike have it.
+func escapeLen(s string) int {
+	if len(s) < 2 {
+		return 0
+	}
+	switch s[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't', '\'':
+		return 2
+	case 'u':
+		if len(s) >= 6 && strings.Trim(s[2:6], "0123456789abcdefABCDEF") == "" {
+			return 6
+		}
+	}
+	return 0
+}
+
+// singleQuoted reads a string in single quotes and writes it in double ones. A quote in the
+// middle of a word, as in 'don't', is not followed by what may follow a string: then the
+// text is refused.
+func (r *repairer) singleQuoted() bool {
+	start := r.pos
+	var b strings.Builder
+	b.WriteByte('"')
+	for r.pos++; r.pos < r.end; {
+		switch c := r.text[r.pos]; {
+		case c == '\'':
+			r.pos++
+			b.WriteByte('"')
+			r.edit(start, r.pos, b.String())
+			return r.delimited()
+		case c == '\\':
+			n := escapeLen(r.text[r.pos:r.end])
+			if n == 0 {
+				return false
+			}
+			r.unescape(&b, n)
+		case c < ' ' || c == '"':
+			b.WriteString(escaped(c))
+			r.pos++
+		default:
+			from := r.pos
+			for r.pos < r.end && r.text[r.pos] >= ' ' && strings.IndexByte("'\\\"", r.text[r.pos]) < 0 {
+				r.pos++
+			}
+			b.WriteString(r.text[from:r.pos])
+		}
+	}
+	return false
+}
+
+// delimited reports whether a string that just ended is followed by what may
+// follow one: else its quote was not its end.
+func (r *repairer) delimited() bool {
+	return r.pos == r.end || strings.IndexByte(" \t\r\n,:]}/#", r.text[r.pos]) >= 0 || strings.HasPrefix(r.text[r.pos:], "\u00a0")
 }

@@ -39,13 +39,13 @@ func probeOf(k rawjson.Kind) probes {
 // facts are what a subschema says about empty values, references and branches
 // apart.
 type facts struct {
-	own      probes   // what its keywords let through
-	admits   probes   // own, and what it refers to; see lets
-	weighed  bool     // admits is there
-	literal  bool     // an enum or const names an object or array
-	counted  bool     // minProperties
-	demanded bool     // "required": true, as draft 3 had it
-	names    []string // placeholders that an enum or const names
+	own            probes   // what its keywords let through
+	admits         probes   // own, and what it refers to; see lets
+	computed       bool     // admits is there
+	listsContainer bool     // an enum or const names an object or array
+	minProperties  bool     // minProperties
+	requiresSelf   bool     // "required": true, as draft 3 had it
+	names          []string // placeholders that an enum or const names
 }
 
 // of returns the facts of a subschema, which are read once.
@@ -86,9 +86,9 @@ func (c *compiler) read(f *facts, n *view.Node) {
 		f.own &^= emptyArray
 	}
 	least := n.Get("minProperties")
-	f.counted = least.Exists() && (least.Kind() != rawjson.Number || positive(least))
+	f.minProperties = least.Exists() && (least.Kind() != rawjson.Number || positive(least))
 	required := n.Get("required")
-	f.demanded = required.Raw() == "true"
+	f.requiresSelf = required.Raw() == "true"
 	if positive(least) || required.Kind() == rawjson.Array && !required.Empty() {
 		f.own &^= emptyObject
 	}
@@ -117,7 +117,7 @@ func (c *compiler) listed(f *facts, v rawjson.Value) probes {
 			f.names = append(f.names, v.Str())
 		}
 	case rawjson.Object, rawjson.Array:
-		f.literal = true
+		f.listsContainer = true
 		if v.Empty() {
 			return probeOf(v.Kind())
 		}
@@ -139,26 +139,26 @@ func positive(v rawjson.Value) bool {
 	return f > 0
 }
 
-// lets returns the probes that n admits, as far as it can be told: a probe that
+// admitted returns the probes that n admits, as far as it can be told: a probe that
 // is missing is refused for certain. A schema that contains itself admits what
 // the rest of it does.
-func (c *compiler) lets(n *view.Node) probes {
+func (c *compiler) admitted(n *view.Node) probes {
 	f := c.of(n)
-	if f.weighed {
+	if f.computed {
 		return f.admits
 	}
-	f.weighed, f.admits = true, allProbes // for a schema that leads back here
+	f.computed, f.admits = true, allProbes // for a schema that leads back here
 	p := f.own
 	if n.Ref != nil {
-		p &= c.lets(n.Ref)
+		p &= c.admitted(n.Ref)
 	}
 	for _, other := range n.AllOf {
-		p &= c.lets(other)
+		p &= c.admitted(other)
 	}
 	for _, branches := range [...][]*view.Node{n.AnyOf, n.OneOf} {
 		var any probes
 		for _, branch := range branches {
-			any |= c.lets(branch)
+			any |= c.admitted(branch)
 		}
 		if len(branches) > 0 {
 			p &= any

@@ -167,7 +167,7 @@ func (s *Stripper) strip(doc *rawjson.Doc) (out string, removals []Removal, err 
 		return text, nil, nil
 	}
 	w := newWalker(s, doc)
-	w.empty(doc.Root(), s.root)
+	w.becomesEmpty(doc.Root(), s.root)
 	if w.pointers > maxPointers {
 		return text, nil, ErrTooMany
 	}

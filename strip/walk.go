@@ -29,14 +29,14 @@ func (p placeholders) has(s string) bool {
 type walker struct {
 	*Stripper
 	skip     map[rawjson.Value]bool // objects with duplicate keys
-	path     []step                 // from the root to the value in hand
+	path     []pathEntry            // from the root to the value in hand
 	edits    []rawjson.Edit
 	removals []Removal
 	pointers int // bytes of pointers made so far
 }
 
-// step is a value and its place among its parent's children.
-type step struct {
+// pathEntry is a value and its place among its parent's children.
+type pathEntry struct {
 	value rawjson.Value
 	index int
 }
@@ -54,9 +54,9 @@ func newWalker(s *Stripper, doc *rawjson.Doc) *walker {
 	return w
 }
 
-// empty cleans what v holds, then reports whether v is empty: so {"a": {"b": null}} is
-// empty as a whole.
-func (w *walker) empty(v rawjson.Value, p *place) bool {
+// becomesEmpty cleans what v holds, then reports whether v is empty: so {"a": {"b": null}} is
+// becomesEmpty as a whole.
+func (w *walker) becomesEmpty(v rawjson.Value, p *place) bool {
 	switch v.Kind() {
 	case rawjson.String:
 		return len(w.placeholders) > 0 && w.isPlaceholder(v.Str(), p)
@@ -85,32 +85,32 @@ func (w *walker) clean(v rawjson.Value, p *place) bool {
 	}
 	index, left := 0, 0
 	cut := v.Cut(func(child rawjson.Value) bool {
-		w.path = append(w.path, step{child, index})
-		gone := w.gone(child, index, p)
+		w.path = append(w.path, pathEntry{child, index})
+		removed := w.remove(child, index, p)
 		w.path = w.path[:len(w.path)-1]
 		index++
-		if !gone {
+		if !removed {
 			left++
 		}
-		return gone
+		return removed
 	})
 	w.edits = append(w.edits, cut...)
 	return left == 0
 }
 
-// gone cleans a child of the value at p and reports whether the child goes.
+// remove cleans a child of the value at p and reports whether the child goes.
 // What was taken out of it then counts no more: it goes as a whole, with one removal
 // that has its text as it was sent.
-func (w *walker) gone(child rawjson.Value, index int, p *place) bool {
+func (w *walker) remove(child rawjson.Value, index int, p *place) bool {
 	var below *place
-	stays := false
+	keep := false
 	if w.mode != All {
-		if below, stays = p.child(child, index); below == nil {
+		if below, keep = p.child(child, index); below == nil {
 			return false
 		}
 	}
 	edits, removals := len(w.edits), len(w.removals)
-	if !w.empty(child, below) || stays {
+	if !w.becomesEmpty(child, below) || keep {
 		return false
 	}
 	if w.mode == WhenInvalid && below.admits&probeOf(child.Kind()) != 0 {

@@ -87,7 +87,7 @@ func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
 func (s *step) askAgain(resp *middleware.Response, r reading, what string) {
 	reply := s.reply(what)
 	s.tally.SetIssues(issue(r, what), nil, []middleware.Message{reply})
-	s.asked = s.asked.With(history.Said(resp.Message.Text()), reply)
+	s.asked = s.asked.With(history.Text(resp.Message.Text()), reply)
 }
 
 // issue is what is wrong with a text, for the report.

@@ -17,8 +17,8 @@ const maxEcho = 8 << 10
 // are JSON objects, in bytes.
 const maxEchoed = 1 << 20
 
-// maxSaid is the most of the text of one message that is echoed, in bytes.
-const maxSaid = 64 << 10
+// maxText is the most of the text of one message that is echoed, in bytes.
+const maxText = 64 << 10
 
 // Echo returns m in a form that providers accept in the history of a request.
 // Anthropic, Gemini and most servers reject arguments that are not one JSON
@@ -38,7 +38,7 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	for i := range tools {
 		declared[tools[i].Name] = true
 	}
-	shorten(&m)
+	clipText(&m)
 	left := maxEchoed
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
@@ -101,10 +101,10 @@ func sizeOf(turn []middleware.Message) int {
 	return size
 }
 
-// shorten cuts the text of m to maxSaid bytes. Reasoning stays complete,
+// clipText cuts the text of m to maxSaid bytes. Reasoning stays complete,
 // because providers sign it.
-func shorten(m *middleware.Message) {
-	left := maxSaid
+func clipText(m *middleware.Message) {
+	left := maxText
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Kind != middleware.PartText {
@@ -115,10 +115,10 @@ func shorten(m *middleware.Message) {
 	}
 }
 
-// Said returns a text of the model for the history. Many servers refuse an empty message,
+// Text returns a text of the model for the history. Many servers refuse an empty message,
 // and two of the user in a row, so that a blank one becomes "(empty)".
-func Said(text string) middleware.Message {
-	if blank(text) {
+func Text(text string) middleware.Message {
+	if isBlank(text) {
 		text = "(empty)"
 	}
 	return middleware.Assistant(text)

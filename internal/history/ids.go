@@ -27,7 +27,7 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 	for i := range m.ToolCalls {
 		place++
 		id := m.ToolCalls[i].ID
-		if blank(id) || taken[id] || seen[id] {
+		if isBlank(id) || taken[id] || seen[id] {
 			id = madeUpPrefix + strconv.Itoa(place)
 			for n := 2; taken[id] || seen[id] || own[id]; n++ {
 				id = madeUpPrefix + strconv.Itoa(place) + "_" + strconv.Itoa(n)
@@ -74,7 +74,7 @@ func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
 		return anyIDOfMany(history, m)
 	}
 	for i, c := range m.ToolCalls {
-		if blank(c.ID) || hasID(m.ToolCalls[:i], c.ID) {
+		if isBlank(c.ID) || hasID(m.ToolCalls[:i], c.ID) {
 			return true
 		}
 		for j := range history {
@@ -99,7 +99,7 @@ func anyIDOfMany(history []middleware.Message, m middleware.Message) bool {
 	own := make(map[string]bool, len(m.ToolCalls))
 	for i := range m.ToolCalls {
 		id := m.ToolCalls[i].ID
-		if blank(id) || own[id] {
+		if isBlank(id) || own[id] {
 			return true
 		}
 		own[id] = true
@@ -114,7 +114,7 @@ func anyIDOfMany(history []middleware.Message, m middleware.Message) bool {
 	return false
 }
 
-func blank(id string) bool { return strings.TrimSpace(id) == "" }
+func isBlank(id string) bool { return strings.TrimSpace(id) == "" }
 
 const madeUpPrefix = "toolmend_"
 

@@ -2,8 +2,10 @@ package schema
 
 import (
 	"cmp"
+	"errors"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -267,4 +269,45 @@ func (r *reader) suggest(name string, candidates []string) string {
 		return ""
 	}
 	return SuggestWithin(name, candidates, &r.work)
+}
+
+// comparePointers orders by segment, indices by number, and what encloses before what
+// is in it. It gives issues the order in which a reader meets the places.
+func comparePointers(a, b string) int {
+	for a != "" && b != "" {
+		var x, y string
+		x, a = rawjson.CutFirst(a)
+		y, b = rawjson.CutFirst(b)
+		if x == y {
+			continue
+		}
+		if n, m := rawjson.Index(x), rawjson.Index(y); n >= 0 && m >= 0 {
+			return n - m
+		}
+		return strings.Compare(x, y)
+	}
+	return len(a) - len(b)
+}
+
+// Unreadable returns the issue for an error of rawjson.Parse, whose code it has.
+func Unreadable(err error) middleware.Issue {
+	code := rawjson.Syntax
+	if e := (*rawjson.Error)(nil); errors.As(err, &e) {
+		code = e.Code
+	}
+	return middleware.Issue{Code: string(code), Message: err.Error()}
+}
+
+// Duplicates returns an issue of the given code for each member of doc that
+// repeats a key of its object, at most MaxIssues.
+func Duplicates(doc *rawjson.Doc, code string) []middleware.Issue {
+	var issues []middleware.Issue
+	var pointers rawjson.Pointers
+	for _, dup := range doc.Duplicates() {
+		if len(issues) == MaxIssues {
+			break
+		}
+		issues = append(issues, middleware.Issue{Code: code, Pointer: pointers.Of(dup), Message: "duplicate key in one object; send it once"})
+	}
+	return issues
 }

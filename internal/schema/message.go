@@ -144,6 +144,33 @@ func typeNamesOf(t rawjson.Value) []string {
 	return names
 }
 
+// instead names what was sent in the place of a value: its text, or its schema. Both
+// are mistakes that models make often, and repeat if they are told the type alone. ""
+// for any other value.
+func (r *reader) instead(x finding) string {
+	switch x.got.Kind() {
+	case rawjson.String:
+		text := strings.TrimSpace(x.got.Str())
+		if len(text) < 2 || text[0] != '{' && text[0] != '[' {
+			return ""
+		}
+		name := map[byte]string{'{': "object", '[': "array"}[text[0]]
+		wanted := r.typesOf(x)
+		if !slices.Contains(wanted, name) || slices.Contains(wanted, "string") {
+			return ""
+		}
+		if doc, err := rawjson.Parse(text, rawjson.Limits{}); err != nil || doc.Root().Kind().String() != name {
+			return ""
+		}
+		return ": send the " + name + " itself, not its text"
+	case rawjson.Object:
+		if t := x.got.Get("type").Str(); t != "" && slices.Contains(r.typesOf(x), t) {
+			return ": that is the schema, send a value"
+		}
+	}
+	return ""
+}
+
 // wantedValues lists the values of "enum" or "const", or of the branches.
 func (r *reader) wantedValues(x finding) string {
 	var values []string

@@ -917,9 +917,7 @@ func listSuffix(v, sent rawjson.Value) (string, error) {
 }
 
 // eventText writes an event.
-func eventText(data string) string {
-	return "data: " + codec.OneLine(data) + "\n\n"
-}
+func eventText(data string) string { return "data: " + codec.OneLine(data) + "\n\n" }
 
 // envelope returns what every chunk of a stream repeats: the plain members, such as
 // id, created and model, but for what pads a chunk. openai-python skips chunks without an

@@ -194,9 +194,7 @@ func (c *Cursor) Fail(status int, code, message string) []byte {
 }
 
 // Comment returns text as a comment of the stream.
-func (c *Cursor) Comment(text string) []byte {
-	return c.stream.Comment(text)
-}
+func (c *Cursor) Comment(text string) []byte { return c.stream.Comment(text) }
 
 // IsStream reports whether the answer is a stream.
 func (c *Cursor) IsStream() bool {

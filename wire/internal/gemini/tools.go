@@ -366,9 +366,7 @@ func typeName(v rawjson.Value) string {
 
 // isUnspecified reports whether a type is the first value of its enum, which stands
 // for none.
-func isUnspecified(v rawjson.Value) bool {
-	return v.Str() == "TYPE_UNSPECIFIED" || v.Raw() == "0"
-}
+func isUnspecified(v rawjson.Value) bool { return v.Str() == "TYPE_UNSPECIFIED" || v.Raw() == "0" }
 
 // typeText returns the type of a schema, which may allow null as well.
 func typeText(name string, nullable bool) string {

@@ -23,20 +23,6 @@ type heldBatch struct {
 	refused  map[int]string       // why rules refuse a call that was held, beside its new siblings
 }
 
-// valid returns the valid calls, which are held; nil without a batch.
-func (h *heldBatch) valid() []middleware.ToolCall {
-	if h == nil {
-		return nil
-	}
-	var calls []middleware.ToolCall
-	for _, v := range h.verdicts {
-		if v.OK() {
-			calls = append(calls, v.Call)
-		}
-	}
-	return calls
-}
-
 // heldSiblings returns the held calls that would run together with those of
 // the last response, and which of its calls repeat one of them. It returns
 // none if the response replaces the batch.
@@ -53,24 +39,6 @@ func (s *step) heldSiblings() (held []middleware.ToolCall, repeated []bool) {
 		repeated[n] = i < 0
 	}
 	return s.held.valid(), repeated
-}
-
-// left names the invalid calls that the last turn did not mention.
-func (h *heldBatch) left() string {
-	if h == nil {
-		return ""
-	}
-	var names []string
-	for i, v := range h.verdicts {
-		if !v.OK() && !h.asked[i] {
-			name := "the call to " + text.Label(v.Call.Name)
-			if why := h.refused[i]; why != "" {
-				name += ", which was valid before (" + why + ")"
-			}
-			names = append(names, name)
-		}
-	}
-	return andMore(names[:min(len(names), maxNamed)], len(names))
 }
 
 // hold keeps the valid calls of a failed batch, or inserts the corrected calls
@@ -105,38 +73,6 @@ func (s *step) hold() {
 		}
 		s.held.accept(&s.checked, at)
 	}
-}
-
-// recheck runs the rules on the held calls that the response does not hold: their
-// siblings have changed.
-func (s *step) recheck(ctx context.Context) error {
-	h := s.held
-	if h == nil || len(s.v.o.Rules) == 0 {
-		return nil
-	}
-	j := s.checked
-	j.calls, j.verdicts, j.tools, j.docs, j.held, j.repeated, j.notes = nil, nil, nil, nil, nil, nil, nil
-	var places []int
-	for i, c := range h.message.ToolCalls {
-		if h.asked[i] || !h.verdicts[i].OK() {
-			j.held = append(j.held, c)
-			continue
-		}
-		v := h.verdicts[i]
-		v.Notes = nil // the rules remark again
-		places, j.calls, j.verdicts, j.tools = append(places, i), append(j.calls, c), append(j.verdicts, v), append(j.tools, h.tools[i])
-	}
-	err := j.rules(ctx)
-	for n, i := range places {
-		if h.verdicts[i] = j.verdicts[n]; !h.verdicts[i].OK() {
-			if h.refused == nil {
-				h.refused = map[int]string{}
-			}
-			h.refused[i] = text.Label(h.verdicts[i].Issues[0].Message)
-		}
-	}
-	s.checked.notes, s.checked.failures = append(s.checked.notes, j.notes...), j.failures
-	return err
 }
 
 // accept puts the verdicts of j in the places of its calls in the message.
@@ -181,6 +117,70 @@ func (s *step) withdraw() {
 	s.held = &h
 }
 
+// recheck runs the rules on the held calls that the response does not hold: their
+// siblings have changed.
+func (s *step) recheck(ctx context.Context) error {
+	h := s.held
+	if h == nil || len(s.v.o.Rules) == 0 {
+		return nil
+	}
+	j := s.checked
+	j.calls, j.verdicts, j.tools, j.docs, j.held, j.repeated, j.notes = nil, nil, nil, nil, nil, nil, nil
+	var places []int
+	for i, c := range h.message.ToolCalls {
+		if h.asked[i] || !h.verdicts[i].OK() {
+			j.held = append(j.held, c)
+			continue
+		}
+		v := h.verdicts[i]
+		v.Notes = nil // the rules remark again
+		places, j.calls, j.verdicts, j.tools = append(places, i), append(j.calls, c), append(j.verdicts, v), append(j.tools, h.tools[i])
+	}
+	err := j.rules(ctx)
+	for n, i := range places {
+		if h.verdicts[i] = j.verdicts[n]; !h.verdicts[i].OK() {
+			if h.refused == nil {
+				h.refused = map[int]string{}
+			}
+			h.refused[i] = text.Label(h.verdicts[i].Issues[0].Message)
+		}
+	}
+	s.checked.notes, s.checked.failures = append(s.checked.notes, j.notes...), j.failures
+	return err
+}
+
+// valid returns the valid calls, which are held; nil without a batch.
+func (h *heldBatch) valid() []middleware.ToolCall {
+	if h == nil {
+		return nil
+	}
+	var calls []middleware.ToolCall
+	for _, v := range h.verdicts {
+		if v.OK() {
+			calls = append(calls, v.Call)
+		}
+	}
+	return calls
+}
+
+// left names the invalid calls that the last turn did not mention.
+func (h *heldBatch) left() string {
+	if h == nil {
+		return ""
+	}
+	var names []string
+	for i, v := range h.verdicts {
+		if !v.OK() && !h.asked[i] {
+			name := "the call to " + text.Label(v.Call.Name)
+			if why := h.refused[i]; why != "" {
+				name += ", which was valid before (" + why + ")"
+			}
+			names = append(names, name)
+		}
+	}
+	return andMore(names[:min(len(names), maxNamed)], len(names))
+}
+
 // complete reports whether the batch has valid calls, and no invalid calls
 // except those to unknown tools.
 func (h *heldBatch) complete() bool {
@@ -196,47 +196,4 @@ func toolNames(calls []middleware.ToolCall) string {
 		all = append(all, text.Label(c.Name))
 	}
 	return andMore(all, len(calls))
-}
-
-// whole returns the validation of the message that envelope returns.
-func (s *step) whole() *validation {
-	if s.held == nil {
-		return &s.checked
-	}
-	j := s.checked
-	j.calls, j.excess, j.notes = s.held.message.ToolCalls, nil, nil
-	j.verdicts, j.tools, j.docs = s.held.verdicts, s.held.tools, nil
-	return &j
-}
-
-// written returns m with the valid calls as they would run.
-func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Message {
-	copied := false
-	for i := range verdicts {
-		if v := &verdicts[i]; v.OK() && v.Call != m.ToolCalls[i] {
-			if !copied {
-				m, copied = m.Clone(), true
-			}
-			m.ToolCalls[i] = v.Call
-		}
-	}
-	return m
-}
-
-// noteLost adds a note if the model corrected its calls and left out valid
-// siblings that it was asked to send again.
-func (s *step) noteLost() {
-	for _, c := range batch.Lost(s.failed, s.last.Message) {
-		s.tally.Note(fmt.Sprintf("a valid call to %s in attempt %d did not come back with the corrected ones", text.Label(c.Name), s.attempt-1))
-	}
-}
-
-// noteIDs records the ids that were replaced.
-func (s *step) noteIDs(sent middleware.Message) {
-	for i, c := range sent.ToolCalls[:len(s.checked.calls)] {
-		if id := s.checked.calls[i].ID; id != c.ID {
-			v := &s.checked.verdicts[i]
-			v.Changes = append(v.Changes, middleware.Change{By: "id", Before: c.ID, After: id})
-		}
-	}
 }
