@@ -20,8 +20,8 @@ import (
 // value, and that behind the call.
 func elementItem(f *form, s *source, i int) reading {
 	from := i
-	if v := s.literal(i, f.call); v != whole {
-		return reading{verdict: v}
+	if v := s.matchLiteral(i, f.call); v != complete {
+		return reading{match: v}
 	}
 	i += len(f.call)
 	var written string
@@ -32,52 +32,52 @@ func elementItem(f *form, s *source, i int) reading {
 			return reading{}
 		}
 	} else {
-		var v verdict
-		if written, i, v = s.until(i, f.head); v != whole {
-			return reading{verdict: v}
+		var v match
+		if written, i, v = s.findStop(i, f.head); v != complete {
+			return reading{match: v}
 		}
 	}
 	written, kind := attribute(written)
 	name, ok := s.tools.find(written)
 	if kind == "/" {
 		if !ok {
-			return reading{verdict: broken, issue: unknown(written)}
+			return reading{match: malformed, issue: unknown(written)}
 		}
-		return reading{verdict: whole, end: i, calls: []call{{name: name, arguments: "{}"}}}
+		return reading{match: complete, end: i, calls: []call{{name: name, arguments: "{}"}}}
 	}
 	next := append([]string{f.param, f.end}, f.closes...)
 	i = s.space(i)
-	n, v := s.either(i, next...)
+	n, v := s.matchAny(i, next...)
 	switch {
-	case v == more:
+	case v == partial:
 		return waiting(ok)
-	case v == notCall && (f.shared || !ok):
+	case v == none && (f.shared || !ok):
 		return reading{} // another form, or prose
-	case v == notCall:
+	case v == none:
 		return brokenBy("unreadable", "a call holds text that is not a parameter")
 	case !ok && n > 0 && f.shared:
 		return reading{}
 	case !ok:
-		return reading{verdict: broken, issue: unknown(written)}
+		return reading{match: malformed, issue: unknown(written)}
 	}
 	var arguments object
 	for n == 0 {
-		head, begin, v := s.until(i+len(f.param), f.keyEnd)
-		if v == whole && f.value != "" {
+		head, begin, v := s.findStop(i+len(f.param), f.keyEnd)
+		if v == complete && f.value != "" {
 			begin = s.space(begin)
-			v = s.literal(begin, f.value)
+			v = s.matchLiteral(begin, f.value)
 			begin += len(f.value)
 		}
-		if v != whole {
+		if v != complete {
 			return s.missing(v, "the mark of a parameter cannot be read", true)
 		}
 		key, kind := attribute(head)
-		var loose func(int) verdict
+		var loose func(int) match
 		if f.loose != nil {
 			loose = f.loose(f, s, name, begin)
 		}
 		end, after, v := s.raw(begin, f.valueEnd, next, loose)
-		if v != whole {
+		if v != complete {
 			return s.missing(v, "a value has no closing mark, or holds the end of a call", true)
 		}
 		value, ok := s.tools.typed(name, key, f.inside(s.text[begin:max(end, begin)]), kind)
@@ -85,23 +85,23 @@ func elementItem(f *form, s *source, i int) reading {
 			return brokenBy("unreadable", "a parameter is not JSON")
 		}
 		if wrong := s.tools.add(&arguments, name, key, value); wrong.code != "" {
-			return reading{verdict: broken, issue: wrong}
+			return reading{match: malformed, issue: wrong}
 		}
 		i = s.space(after)
-		if n, v = s.either(i, next...); v != whole {
+		if n, v = s.matchAny(i, next...); v != complete {
 			return s.missing(v, "a call holds text that is not a parameter", true)
 		}
 	}
 	if n == 1 {
 		i += len(f.end)
-	} else if v := s.closes(i, f.valueEnd); v != whole { // the last value may go on
+	} else if v := s.closes(i, f.valueEnd); v != complete { // the last value may go on
 		return s.missing(v, "a call has no closing mark, and there is a later one", true)
 	}
 	c := call{name: name, arguments: arguments.text()}
 	if c.arguments != "{}" {
 		c.body = s.text[from:i]
 	}
-	return reading{verdict: whole, end: i, calls: []call{c}}
+	return reading{match: complete, end: i, calls: []call{c}}
 }
 
 // inside returns a raw value without what the markup adds to it. A line break at the
@@ -145,27 +145,27 @@ func attribute(head string) (name, kind string) {
 
 // qwenLoose accepts a value without its closing mark, where a new line starts
 // with the next declared parameter or with the end of the call.
-func qwenLoose(f *form, s *source, name string, from int) func(at int) verdict {
-	return func(at int) verdict {
+func qwenLoose(f *form, s *source, name string, from int) func(at int) match {
+	return func(at int) match {
 		if at > from && s.text[at-1] != '\n' {
-			return notCall
+			return none
 		}
-		n, v := s.either(at, f.param, f.end)
+		n, v := s.matchAny(at, f.param, f.end)
 		switch {
-		case v != whole:
+		case v != complete:
 			return v
 		case n == 0:
-			key, _, v := s.until(at+len(f.param), f.keyEnd)
-			if v == whole && !s.tools.declares(name, key) {
-				return notCall
+			key, _, v := s.findStop(at+len(f.param), f.keyEnd)
+			if v == complete && !s.tools.declares(name, key) {
+				return none
 			}
 			return v
 		}
 		after := s.space(at + len(f.end))
 		if after == len(s.text) {
-			return more
+			return partial
 		}
-		if v := s.literal(after, f.closes[0]); v != whole {
+		if v := s.matchLiteral(after, f.closes[0]); v != complete {
 			return v
 		}
 		return s.closes(at, f.valueEnd)
@@ -174,25 +174,25 @@ func qwenLoose(f *form, s *source, name string, from int) func(at int) verdict {
 
 // glmLoose accepts a last value without its closing mark, where the call ends
 // and the text or another call of an offered tool follows.
-func glmLoose(f *form, s *source, _ string, _ int) func(at int) verdict {
-	return func(at int) verdict {
-		if v := s.literal(at, f.end); v != whole {
+func glmLoose(f *form, s *source, _ string, _ int) func(at int) match {
+	return func(at int) match {
+		if v := s.matchLiteral(at, f.end); v != complete {
 			return v
 		}
 		after := s.space(at + len(f.end))
 		if after == len(s.text) {
 			return s.closes(at, f.valueEnd)
 		}
-		if v := s.literal(after, f.call); v != whole {
+		if v := s.matchLiteral(after, f.call); v != complete {
 			return v
 		}
 		from := after + len(f.call)
 		i := s.identifier(from)
-		_, v := s.either(s.space(i), f.param, f.end)
-		if _, ok := s.tools.find(s.text[from:i]); v == whole && !ok {
-			return notCall
+		_, v := s.matchAny(s.space(i), f.param, f.end)
+		if _, ok := s.tools.find(s.text[from:i]); v == complete && !ok {
+			return none
 		}
-		if v != whole {
+		if v != complete {
 			return v
 		}
 		return s.closes(at, f.valueEnd)
@@ -203,15 +203,15 @@ func glmLoose(f *form, s *source, _ string, _ int) func(at int) verdict {
 func stepItem(f *form, s *source, i int) reading {
 	const open, closing = "<｜tool_call_begin｜>", "<｜tool_call_end｜>"
 	for _, mark := range []string{open, "function", "<｜tool_sep｜>"} {
-		if v := s.literal(i, mark); v != whole {
-			return reading{verdict: v}
+		if v := s.matchLiteral(i, mark); v != complete {
+			return reading{match: v}
 		}
 		i = s.space(i + len(mark))
 	}
 	r := elementItem(f, s, i)
-	if r.verdict == whole {
-		v := s.literal(s.space(r.end), closing)
-		if v != whole {
+	if r.match == complete {
+		v := s.matchLiteral(s.space(r.end), closing)
+		if v != complete {
 			return s.missing(v, "text follows the parameters", true)
 		}
 		r.end = s.space(r.end) + len(closing)
@@ -226,16 +226,16 @@ const minimaxToken = "]<]minimax[>["
 // values nest: objects have tags for members, and lists have item for each element.
 func minimaxItem(_ *form, s *source, i int) reading {
 	const open = minimaxToken + `<invoke name="`
-	if v := s.literal(i, open); v != whole {
-		return reading{verdict: v}
+	if v := s.matchLiteral(i, open); v != complete {
+		return reading{match: v}
 	}
-	written, body, v := s.until(i+len(open), `">`)
-	if v != whole {
+	written, body, v := s.findStop(i+len(open), `">`)
+	if v != complete {
 		return s.missing(v, "a call has no name", false)
 	}
 	name, ok := s.tools.find(written)
 	if !ok {
-		return reading{verdict: broken, issue: unknown(written)}
+		return reading{match: malformed, issue: unknown(written)}
 	}
 	const closing = minimaxToken + "</invoke>"
 	n := strings.Index(s.text[body:], closing)
@@ -256,10 +256,10 @@ func minimaxItem(_ *form, s *source, i int) reading {
 	var declared object
 	for m := range doc.Root().Each() {
 		if wrong := s.tools.add(&declared, name, m.Key(), m.Raw()); wrong.code != "" {
-			return reading{verdict: broken, issue: wrong}
+			return reading{match: malformed, issue: wrong}
 		}
 	}
-	return reading{verdict: whole, end: end, calls: []call{{name: name, arguments: arguments, body: s.text[i:end]}}}
+	return reading{match: complete, end: end, calls: []call{{name: name, arguments: arguments, body: s.text[i:end]}}}
 }
 
 // nested returns the value between two tags of MiniMax M3 as JSON: an object or a list

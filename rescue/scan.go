@@ -17,9 +17,9 @@ type scanner struct {
 	table *table
 
 	pos    int           // everything before is decided
-	again  int           // no reader is asked again before the text has this length
-	waits  bool          // the text at pos may become a call
-	flows  int           // no text before this index can be a part of a call, although pos is before it
+	retryAt  int           // no reader is asked again before the text has this length
+	undecided  bool          // the text at pos may become a call
+	safeFrom  int           // no text before this index can be a part of a call, although pos is before it
 	named  bool          // and names an offered tool
 	pieces []piece       // in order
 	fault  *fault        // the first call that cannot be made
@@ -56,17 +56,17 @@ func newScanner(t *table, tools *tools) *scanner {
 // run reads on until the end of the text, or to a place that cannot be decided
 // yet.
 func (s *scanner) run() {
-	if s.again > len(s.text) && !s.final {
+	if s.retryAt > len(s.text) && !s.final {
 		return
 	}
-	s.waits, s.named, s.flows, s.again = false, false, 0, 0
-	for s.pos < len(s.text) && !s.waits {
+	s.undecided, s.named, s.safeFrom, s.retryAt = false, false, 0, 0
+	for s.pos < len(s.text) && !s.undecided {
 		c := s.text[s.pos]
 		if !s.table.stop[c] && !s.blank {
 			s.pos++
 			continue
 		}
-		if !s.thought() && !s.call() && !s.code() && !s.waits {
+		if !s.thought() && !s.call() && !s.code() && !s.undecided {
 			s.blank = s.blank && strings.IndexByte(white, c) >= 0
 			s.pos++
 		}
@@ -78,22 +78,22 @@ func (s *scanner) run() {
 func (s *scanner) thought() bool {
 	for _, p := range thinking {
 		if s.think == p.close || !s.inside.In() {
-			switch s.literal(s.pos, p.close) {
-			case whole:
+			switch s.matchLiteral(s.pos, p.close) {
+			case complete:
 				s.endThought(p.close)
 				return true
-			case more:
-				s.waits = !s.final
+			case partial:
+				s.undecided = !s.final
 			}
 		}
 		if s.blank && s.think == "" {
-			switch s.literal(s.pos, p.open) {
-			case whole:
+			switch s.matchLiteral(s.pos, p.open) {
+			case complete:
 				s.think, s.blank = p.close, false
 				s.pos += len(p.open)
 				return true
-			case more:
-				s.waits = !s.final
+			case partial:
+				s.undecided = !s.final
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (s *scanner) endThought(mark string) {
 func (s *scanner) call() bool {
 	if s.inside.In() {
 		if len(s.pieces) > 0 { // the code may be the rest of a value that was closed too early
-			s.closer()
+			s.noteStrayClose()
 		}
 		return false
 	}
@@ -136,9 +136,9 @@ func (s *scanner) call() bool {
 			if len(o.mark) > 1 && s.pos+1 < len(s.text) && next != o.mark[1] {
 				continue
 			}
-			v := s.literal(s.pos, o.mark)
-			waits = waits || v == more && !s.final
-			if v != whole {
+			v := s.matchLiteral(s.pos, o.mark)
+			waits = waits || v == partial && !s.final
+			if v != complete {
 				continue
 			}
 			if s.quoted() {
@@ -146,41 +146,41 @@ func (s *scanner) call() bool {
 			}
 			got := o.readAt(&s.source, s.pos)
 			switch {
-			case len(o.models) > 0 && got.verdict != notCall && (!s.knows(o.form) || s.tools.wantsJSON()):
-				if got.verdict == whole && s.final && !s.tools.wantsJSON() {
+			case len(o.models) > 0 && got.match != none && (!s.knows(o.form) || s.tools.wantsJSON()):
+				if got.match == complete && s.final && !s.tools.wantsJSON() {
 					s.marked = s.pos
 				}
-			case rank[got.verdict] > rank[best.verdict]:
+			case rank[got.match] > rank[best.match]:
 				got.named = got.named || best.named
 				best, by = got, o
 			}
 		}
 	}
 	switch {
-	case best.verdict == whole:
-		for n, v := s.either(s.space(best.end), tails...); v == whole; n, v = s.either(s.space(best.end), tails...) {
+	case best.match == complete:
+		for n, v := s.matchAny(s.space(best.end), tails...); v == complete; n, v = s.matchAny(s.space(best.end), tails...) {
 			best.end = s.space(best.end) + len(tails[n])
 		}
-		s.take(piece{best, s.pos, by.markup})
+		s.addPiece(piece{best, s.pos, by.markup})
 		s.pos = best.end
-	case best.verdict == more && !s.final:
-		s.waits, s.named = true, best.named
+	case best.match == partial && !s.final:
+		s.undecided, s.named = true, best.named
 		s.later(len(s.text))
 		return true // still at the beginning of the answer, if it was
-	case best.verdict == more && s.cut && len(s.pieces) > 0:
+	case best.match == partial && s.cut && len(s.pieces) > 0:
 		s.pieces[len(s.pieces)-1].half = true
-		s.take(piece{reading{end: len(s.text)}, s.pos, by.markup})
-		s.jump()
-	case best.verdict == more:
+		s.addPiece(piece{reading{end: len(s.text)}, s.pos, by.markup})
+		s.skipToEnd()
+	case best.match == partial:
 		s.fail(fault{s.unfinished(), s.pos, s.pos + len(by.mark), by.markup})
-	case best.verdict == broken:
+	case best.match == malformed:
 		s.fail(fault{best.issue, s.pos, s.pos + len(by.mark), by.markup})
 	case waits:
-		s.waits = true
+		s.undecided = true
 		return false
 	default:
-		s.closer()
-		s.mark()
+		s.noteStrayClose()
+		s.noteUnknownMarkup()
 		return false
 	}
 	s.blank = false
@@ -202,11 +202,11 @@ const (
 // callWords are in the marks of calls of every family.
 var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin"}
 
-// mark notes markup that no form has read: a tag or a token with a word of calls,
+// noteUnknownMarkup notes markup that no form has read: a tag or a token with a word of calls,
 // and the name of an offered tool in it or behind it, with nothing between but
 // punctuation and the words that stand around a name. A tag that is the name of a tool
 // counts too, if a declared parameter follows as a tag.
-func (s *scanner) mark() {
+func (s *scanner) noteUnknownMarkup() {
 	c := s.text[s.pos]
 	if c != '<' && c != '[' || s.marked >= 0 {
 		return
@@ -215,7 +215,7 @@ func (s *scanner) mark() {
 	window := s.text[begin:min(len(s.text), begin+maxMark)]
 	end := strings.IndexAny(window, ">]\n")
 	if end <= 0 || window[end] == '\n' || window[0] == '/' || window[0] == ' ' || c == '[' && strings.ContainsFunc(window[:end], unicode.IsLower) {
-		s.waits = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=", (window + "<")[0]) < 0
+		s.undecided = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=", (window + "<")[0]) < 0
 		return
 	}
 	inner := strings.ToLower(window[:end])
@@ -226,10 +226,10 @@ func (s *scanner) mark() {
 	}
 	if isTool {
 		after := s.space(begin + end + 1)
-		key, _, v := s.until(min(after+1, len(s.text)), ">")
+		key, _, v := s.findStop(min(after+1, len(s.text)), ">")
 		switch {
-		case after == len(s.text) || s.text[after] == '<' && v == more:
-			s.waits = !s.final && s.leads()
+		case after == len(s.text) || s.text[after] == '<' && v == partial:
+			s.undecided = !s.final && s.leads()
 		case s.text[after] == '<' && s.tools.declares(tool.Name, key):
 			s.marked = s.pos
 		}
@@ -257,7 +257,7 @@ func (s *scanner) mark() {
 			return
 		}
 	}
-	s.waits = !s.final && s.leads() && len(s.text) < begin+maxReach
+	s.undecided = !s.final && s.leads() && len(s.text) < begin+maxReach
 }
 
 // aroundNames are words that stand between the mark of a call and the name of its tool.
@@ -271,16 +271,16 @@ func (s *scanner) leads() bool { return blank(s.text[s.begin:s.pos]) }
 // doubled, so that the work stays linear.
 func (s *scanner) later(end int) {
 	if n := end - s.pos; n > maxName {
-		s.again = s.pos + 2*n
+		s.retryAt = s.pos + 2*n
 	}
 }
 
 // rank orders the verdicts of several markups on one place.
-var rank = [...]int{notCall: 0, broken: 1, more: 2, whole: 3}
+var rank = [...]int{none: 0, malformed: 1, partial: 2, complete: 3}
 
-// take records a piece. A piece without calls is what the length limit left of one,
+// addPiece records a piece. A piece without calls is what the length limit left of one,
 // or an answer of Harmony or Kimi K3 that calls nothing.
-func (s *scanner) take(p piece) { s.pieces = append(s.pieces, p) }
+func (s *scanner) addPiece(p piece) { s.pieces = append(s.pieces, p) }
 
 // fail records a call that cannot be made. What follows is not read, because
 // it may be a part of that call.
@@ -288,11 +288,11 @@ func (s *scanner) fail(f fault) {
 	if s.fault == nil {
 		s.fault = &f
 	}
-	s.jump()
+	s.skipToEnd()
 }
 
-// jump moves to the end of a reasoning, or else to the end of the text.
-func (s *scanner) jump() {
+// skipToEnd moves to the end of a reasoning, or else to the end of the text.
+func (s *scanner) skipToEnd() {
 	s.inside = calltext.Code{}
 	for ; s.pos < len(s.text); s.pos++ {
 		if c := s.text[s.pos]; c != '<' && c != '[' {
@@ -306,8 +306,8 @@ func (s *scanner) jump() {
 	}
 }
 
-// closer notes a closing mark outside of a call.
-func (s *scanner) closer() {
+// noteStrayClose notes a closing mark outside of a call.
+func (s *scanner) noteStrayClose() {
 	if s.pos+1 < len(s.text) && strings.IndexByte("/|<", s.text[s.pos+1]) < 0 {
 		return
 	}
@@ -337,8 +337,8 @@ func (s *scanner) code() bool {
 	end := s.pos + calltext.Backticks(s.text[s.pos:])
 	begins := strings.TrimSpace(s.line()) == ""
 	if end == len(s.text) && !s.final {
-		if s.waits = true; !begins {
-			s.flows = end
+		if s.undecided = true; !begins {
+			s.safeFrom = end
 		}
 		s.later(end)
 		return false
@@ -370,8 +370,8 @@ func (s *scanner) quoted() bool {
 	return strings.HasPrefix(strings.TrimLeft(line, " "), ">")
 }
 
-// found is what a text holds.
-type found struct {
+// findings is what a text holds.
+type findings struct {
 	pieces []piece
 	fault  *fault
 }
@@ -380,12 +380,12 @@ type found struct {
 const maxCalls = 128
 
 // finish reads to the end of a text that is complete.
-func (s *scanner) finish() found {
+func (s *scanner) finish() findings {
 	s.final = true
 	s.run()
-	f := found{s.pieces, s.fault}
+	f := findings{s.pieces, s.fault}
 	if s.think != "" && !s.last() {
-		return found{}
+		return findings{}
 	}
 	if len(f.pieces) == 0 && f.fault == nil && strings.TrimSpace(s.text[s.begin:]) == "" {
 		f.pieces = s.thoughts
@@ -404,7 +404,7 @@ func (s *scanner) finish() found {
 	}
 	switch {
 	case calls == 0:
-		return found{}
+		return findings{}
 	case mixed:
 		return f.doubt("ambiguous", "it mixes two markups")
 	case len(s.thoughts) > 0 && !sameCalls(s.thoughts, f.pieces):
@@ -439,9 +439,9 @@ func (s *scanner) last() bool {
 }
 
 // doubt returns a fault at the first call.
-func (f found) doubt(code, what string) found {
+func (f findings) doubt(code, what string) findings {
 	p := f.pieces[0]
-	return found{fault: &fault{issue{code, what}, p.start, p.start, p.markup}}
+	return findings{fault: &fault{issue{code, what}, p.start, p.start, p.markup}}
 }
 
 // introduces matches words that introduce an example.
