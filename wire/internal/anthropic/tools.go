@@ -75,7 +75,7 @@ func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.
 // toolChanges collects the changes of the tools of a request.
 type toolChanges struct {
 	tools  []middleware.Tool // of the request
-	names  []string          // that were changed, in order
+	order  []string          // the names of tools, then the changed names
 	byName map[string]*toolState
 }
 
@@ -91,7 +91,7 @@ func (c *toolChanges) state(name string) *toolState {
 		c.byName = map[string]*toolState{}
 		for _, t := range c.tools {
 			s := c.state(t.Name)
-			s.tools, s.offered = append(s.tools, t), true
+			c.order, s.tools, s.offered = append(c.order, t.Name), append(s.tools, t), true
 		}
 	}
 	s := c.byName[name]
@@ -117,7 +117,7 @@ func (c *toolChanges) add(v rawjson.Value, own bool) {
 		name = defined.Name
 	}
 	s := c.state(name)
-	c.names, s.offered = append(c.names, name), kind == "tool_addition"
+	c.order, s.offered = append(c.order, name), kind == "tool_addition"
 	if s.offered && defined.Native != nil && (own || len(s.tools) == 0) {
 		s.tools = []middleware.Tool{defined}
 	}
@@ -125,24 +125,16 @@ func (c *toolChanges) add(v rawjson.Value, own bool) {
 
 // result returns the tools after the changes: the request's in their order, then new ones.
 func (c *toolChanges) result() []middleware.Tool {
-	if len(c.names) == 0 {
+	if c.byName == nil {
 		return c.tools
 	}
 	var now []middleware.Tool
-	for _, name := range slices.Concat(names(c.tools), c.names) {
+	for _, name := range c.order {
 		if s := c.byName[name]; s.offered {
 			now, s.offered = append(now, s.tools...), false
 		}
 	}
 	return now
-}
-
-func names(tools []middleware.Tool) []string {
-	out := make([]string, len(tools))
-	for i, t := range tools {
-		out[i] = t.Name
-	}
-	return out
 }
 
 // toolTexts returns the elements of tools for now. Tools that the conversation

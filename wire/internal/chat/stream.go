@@ -271,9 +271,7 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 func (s *stream) Response() (*middleware.Response, error) {
 	a := s.answer // of one object
 	var err error
-	switch {
-	case s.Buf.IsWhole():
-	default:
+	if !s.Buf.IsWhole() {
 		a, err = s.streamed(s.Text())
 	}
 	if err == nil && a == nil {

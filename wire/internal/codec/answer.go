@@ -240,12 +240,12 @@ func at(v rawjson.Value, path string) rawjson.Value {
 	}
 }
 
-// Figure is a member with a count of tokens, none for 0.
-func Figure(key string, n int64) Member {
-	if n == 0 {
-		return Member{Key: key}
+// OneMessage returns an error unless resp has one choice, and AnswerOnly accepts it.
+func OneMessage(resp *middleware.Response) error {
+	if len(resp.Choices) > 0 {
+		return Unencodablef("this format has one choice: leave Response.Choices empty")
 	}
-	return Member{Key: key, Raw: Count(n)}
+	return AnswerOnly(resp.Message)
 }
 
 // AnswerOnly returns an error unless m can be the message of an answer.

@@ -33,6 +33,13 @@ type Cursor struct {
 // NewCursor returns a Cursor at the beginning of s.
 func NewCursor(f Format, s Stream) *Cursor { return &Cursor{format: f, stream: s} }
 
+// locked returns what get reads of c under its lock.
+func locked[T any](c *Cursor, get func() T) T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return get()
+}
+
 // Write adds the next bytes.
 func (c *Cursor) Write(p []byte) (int, error) {
 	n, err := c.stream.Write(p)
@@ -45,18 +52,10 @@ func (c *Cursor) Write(p []byte) (int, error) {
 }
 
 // Sent returns what the client has got.
-func (c *Cursor) Sent() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.out[:c.sent]
-}
+func (c *Cursor) Sent() string { return locked(c, func() string { return c.out[:c.sent] }) }
 
 // Pending returns what was read behind what the client has got.
-func (c *Cursor) Pending() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.out[c.sent:] + c.rest
-}
+func (c *Cursor) Pending() string { return locked(c, func() string { return c.out[c.sent:] + c.rest }) }
 
 // view returns the text as the client knows it.
 func (c *Cursor) view() string {
@@ -67,18 +66,10 @@ func (c *Cursor) view() string {
 }
 
 // Text returns all bytes that were written.
-func (c *Cursor) Text() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text
-}
+func (c *Cursor) Text() string { return locked(c, func() string { return c.text }) }
 
 // Safe returns how many bytes the client may get.
-func (c *Cursor) Safe() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.safe
-}
+func (c *Cursor) Safe() int { return locked(c, func() int { return c.safe }) }
 
 // Close ends the answer and returns it.
 func (c *Cursor) Close() (*middleware.Response, error) {
@@ -90,11 +81,7 @@ func (c *Cursor) Close() (*middleware.Response, error) {
 }
 
 // Take returns the bytes that the client may get and has not got.
-func (c *Cursor) Take() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return []byte(c.upTo(c.safe))
-}
+func (c *Cursor) Take() []byte { return locked(c, func() []byte { return []byte(c.upTo(c.safe)) }) }
 
 // upTo takes the bytes before end. Events that the codec has read can be
 // renumbered; should one not, it keeps its number.
@@ -128,11 +115,7 @@ func (c *Cursor) Passed(written []byte) []byte {
 }
 
 // Taken returns how many bytes the client has got.
-func (c *Cursor) Taken() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sent
-}
+func (c *Cursor) Taken() int { return locked(c, func() int { return c.sent }) }
 
 // KeepAlive returns what says that a streamed answer continues.
 func (c *Cursor) KeepAlive() []byte {

@@ -267,7 +267,8 @@ func Splice(array rawjson.Value, items []string) []rawjson.Edit {
 	var start, end int
 	switch {
 	case from == newTo: // elements go, and a comma with each
-		return array.Cut(cutRange(from, oldTo))
+		i := -1
+		return array.Cut(func(rawjson.Value) bool { i++; return from <= i && i < oldTo })
 	case from < oldTo: // elements are replaced
 		start, _ = old[from].Span()
 		_, end = old[oldTo-1].Span()
@@ -282,15 +283,6 @@ func Splice(array rawjson.Value, items []string) []rawjson.Edit {
 		start, end = end-1, end-1
 	}
 	return []rawjson.Edit{{Start: start, End: end, Text: middle}}
-}
-
-// cutRange selects the children from up to, not including, to.
-func cutRange(from, to int) func(rawjson.Value) bool {
-	i := -1
-	return func(rawjson.Value) bool {
-		i++
-		return from <= i && i < to
-	}
 }
 
 // Shift returns edits for a text that stands at offset in a larger one.

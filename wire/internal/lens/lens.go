@@ -258,7 +258,12 @@ func Words(key string, words []string) Member {
 }
 
 // Count is a member with a whole number, none for 0.
-func Count(key string, n int64) Member { return codec.Figure(key, n) }
+func Count(key string, n int64) Member {
+	if n == 0 {
+		return None(key)
+	}
+	return Raw(key, codec.Count(n))
+}
 
 // Float is a member with a number, none for nil.
 func Float(key string, f *float64) Member {

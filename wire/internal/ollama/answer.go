@@ -101,7 +101,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 // answerMembers projects an answer onto v. One figure is written beside the other, but into
 // an answer that has none usage is not invented.
 func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, error) {
-	if err := answerOnly(resp); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	content, err := contentOf(resp.Message.Parts, true)
@@ -118,15 +118,6 @@ func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, e
 		members = append(members, figures.Members(v, resp.Usage)...)
 	}
 	return members, nil
-}
-
-// answerOnly returns an error if resp is more, or something else, than one message
-// of an assistant.
-func answerOnly(resp *middleware.Response) error {
-	if len(resp.Choices) > 0 {
-		return codec.Unencodablef("a second choice")
-	}
-	return codec.AnswerOnly(resp.Message)
 }
 
 // EncodeAnswer writes an answer that the provider did not send to this request.

@@ -106,10 +106,7 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 
 // items returns the items of resp, which is the answer with changes.
 func (a *answer) items(resp *middleware.Response) ([]written, error) {
-	if len(resp.Choices) > 0 {
-		return nil, codec.Unencodablef("further choices")
-	}
-	if err := codec.AnswerOnly(resp.Message); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	return a.turn.write(resp.Message, cmp.Or(strings.TrimPrefix(a.env.Get("id").Str(), "resp_"), "toolmend"))
