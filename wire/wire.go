@@ -278,6 +278,11 @@ type format struct{ codec.Format }
 
 func (format) sealed() {}
 
+// DecodeResponse reads a whole answer as a stream that comes in one piece.
+func (f format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
+	return codec.Decode(f.Format.NewStream(req, nil), body)
+}
+
 // RenamePrevious replaces the id of the answer that a request continues from. A format whose requests can continue from an
 // earlier answer has the method.
 func (f format) RenamePrevious(body []byte, rename func(id string) string) []byte {

@@ -159,11 +159,6 @@ func (a *answer) response() *middleware.Response {
 	return resp
 }
 
-// DecodeResponse reads an answer that is complete.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
-}
-
 // readAnswer reads an answer again.
 func readAnswer(body string) (*answer, error) {
 	s := newStream(false)

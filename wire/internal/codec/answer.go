@@ -72,7 +72,7 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 		if is == form {
 			return raw, form.ContentType(), nil
 		}
-		if resp, err = f.DecodeResponse(nil, raw); err != nil {
+		if resp, err = Decode(f.NewStream(nil, nil), raw); err != nil {
 			return nil, "", Unencodablef("a Native that holds no answer: %v", err)
 		}
 		if is == FormWhole {

@@ -51,7 +51,6 @@ type Format interface {
 	WantsStream(path string, body []byte) bool
 	DecodeRequest(body []byte) (*middleware.Request, error)
 	EncodeRequest(req *middleware.Request) ([]byte, error)
-	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
 	EncodeResponse(resp *middleware.Response) ([]byte, error)
 	EncodeAnswer(path string, body []byte, resp *middleware.Response) (answer []byte, contentType string, err error)
 	NewStream(req *middleware.Request, sink middleware.Sink) Stream

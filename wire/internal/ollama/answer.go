@@ -50,14 +50,9 @@ func (s *stream) Response() (*middleware.Response, error) {
 	return resp, nil
 }
 
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
-}
-
 // readAnswer reads an answer again.
 func readAnswer(body string) (*answer, error) {
-	resp, err := Format{}.DecodeResponse(nil, []byte(body))
+	resp, err := codec.Decode(Format{}.NewStream(nil, nil), []byte(body))
 	if err != nil {
 		return nil, err
 	}

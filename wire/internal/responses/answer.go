@@ -25,11 +25,6 @@ type answer struct {
 	from   []int         // of the items of a stream: their places in it; -1: only the end has it
 }
 
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
-}
-
 // newAnswer reads the response object env:
 //
 //	{"id": …, "status": "completed", "model": …, "output": [item, …], "usage": {…}}
