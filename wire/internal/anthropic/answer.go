@@ -154,9 +154,7 @@ func (a *answer) response() *middleware.Response {
 	}
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
 	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, cmp.Or(finishes[a.stop], middleware.FinishReason(a.stop)), withCache(a.figures)
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp
+	return on.Response(a)
 }
 
 // readAnswer reads an answer again.
@@ -607,8 +605,8 @@ func usageText(usage string, has, want middleware.Usage) (string, error) {
 
 // finishes are the neutral words for a stop_reason, stops the provider's; unknown ones stay.
 var (
-	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop, "tool_use": middleware.FinishToolCalls,
-		"max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
+	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop,
+		"tool_use": middleware.FinishToolCalls, "max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
 	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
 		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
 )

@@ -140,14 +140,14 @@ func (c *toolChanges) result() []middleware.Tool {
 // toolTexts returns the elements of tools for now. Tools that the conversation
 // changes can be kept, and others be added behind them.
 func (h *request) toolTexts(now []middleware.Tool) ([]string, error) {
-	n := len(h.is.Tools)
-	switch {
-	case codec.SameTools(h.tools, h.is.Tools):
-		return on.Tools(h.tools, now, toolText)
-	case len(now) < n || !codec.SameTools(h.is.Tools, now[:n]):
-		return nil, codec.Unencodablef("a change of tools that the conversation changes")
+	if n := len(h.is.Tools); !codec.SameTools(h.tools, h.is.Tools) {
+		if len(now) < n || !codec.SameTools(h.is.Tools, now[:n]) {
+			return nil, codec.Unencodablef("a change of tools that the conversation changes")
+		}
+		now = slices.Concat(h.tools, now[n:])
 	}
-	return on.Tools(h.tools, slices.Concat(h.tools, now[n:]), toolText)
+	texts, _, err := on.Tools(h.tools, now, toolText)
+	return texts, err
 }
 
 // toolKind says who runs a tool. The zero value is that of a fresh one.

@@ -284,9 +284,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer, a.Unchanged = a, s.Unchanged()
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp, nil
+	return on.Response(a), nil
 }
 
 // streamed returns the answer that the events made. A stream without an end is none.

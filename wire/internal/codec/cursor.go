@@ -20,12 +20,12 @@ type Cursor struct {
 	text string     // all that was written
 	out  string     // what the client gets of it, or will get with what follows
 	safe int        // bytes of out that may be taken
-	rest string     // what of the text stands behind out
+	rest string     // the received text after out
 	last Event      // the last one with data
 	sent int        // bytes of out that were taken
 	n    int        // numbered keep-alives that were taken
 
-	keepAliveFirst bool // a keep-alive stands in front of the text
+	keepAliveFirst bool // a keep-alive was sent before the text
 
 	err error // of Close
 }
@@ -54,7 +54,7 @@ func (c *Cursor) Write(p []byte) (int, error) {
 // Sent returns what the client has got.
 func (c *Cursor) Sent() string { return locked(c, func() string { return c.out[:c.sent] }) }
 
-// Pending returns what was read behind what the client has got.
+// Pending returns the received text that the client has not got.
 func (c *Cursor) Pending() string { return locked(c, func() string { return c.out[c.sent:] + c.rest }) }
 
 // view returns the text as the client knows it.
@@ -94,9 +94,9 @@ func (c *Cursor) upTo(end int) string {
 	return out
 }
 
-// passed returns bytes of the text as they follow those that were taken. A byte
-// order mark is one at the beginning of a stream only: behind a keep-alive it
-// would be a part of the first line, which no client would know then.
+// passed returns bytes of the text as they follow the bytes that were taken. After a
+// keep-alive, a byte order mark is removed: it would be part of the first line, and clients
+// would ignore that line.
 func (c *Cursor) passed(out string) string {
 	if c.keepAliveFirst && c.sent == 0 {
 		out = strings.TrimPrefix(out, bom)
@@ -109,15 +109,13 @@ func (c *Cursor) passed(out string) string {
 
 // Passed returns written bytes as they follow those that were taken.
 func (c *Cursor) Passed(written []byte) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return []byte(c.passed(string(written)))
+	return locked(c, func() []byte { return []byte(c.passed(string(written))) })
 }
 
 // Taken returns how many bytes the client has got.
 func (c *Cursor) Taken() int { return locked(c, func() int { return c.sent }) }
 
-// KeepAlive returns what says that a streamed answer continues.
+// KeepAlive returns bytes that tell the client that a streamed answer continues.
 func (c *Cursor) KeepAlive() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,13 +179,10 @@ func (c *Cursor) Comment(text string) []byte { return c.stream.Comment(text) }
 
 // IsStream reports whether the answer is a stream.
 func (c *Cursor) IsStream() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return framingOf(c.text) == sse || manyLines(c.text)
+	return locked(c, func() bool { return framingOf(c.text) == sse || manyLines(c.text) })
 }
 
-// manyLines reports whether text has a JSON object on its first line, and more
-// behind it.
+// manyLines reports whether text has a JSON object on its first line, followed by more text.
 func manyLines(text string) bool {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, bom+" \t\r\n"), "\n")
 	if rest == "" {

@@ -43,11 +43,9 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp := &middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
+	is := middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
 	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
-	a := &answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: *resp.Clone()}, object}
-	resp.Native = on.Remember(s.Text(), a)
-	return resp, nil
+	return on.Response(&answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: is}, object}), nil
 }
 
 // readAnswer reads an answer again.
