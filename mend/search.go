@@ -41,11 +41,7 @@ type mender struct {
 
 // newMender returns the mender for in, with its schema read.
 func newMender(in Input) *mender {
-	m := &mender{
-		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
-		enums: map[*view.Node]map[string][]string{},
-	}
-	m.rules = rulesFor(in)
+	m := &mender{in: in, rules: rulesFor(in), budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
 	if in.Schema == nil {
 		in.Schema = ReadSchema(in.Tool.Parameters)
 	}

@@ -308,6 +308,9 @@ func (m *mender) enumTexts(s *view.Node) map[string][]string {
 		add(v)
 	}
 	add(s.Get("const"))
+	if m.enums == nil {
+		m.enums = map[*view.Node]map[string][]string{}
+	}
 	m.enums[s] = byFold
 	return byFold
 }
