@@ -316,7 +316,7 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	if p.has("required", "additionalProperties", "undeclared") {
 		all = append(all, m.keyFixes(doc, p)...)
 	}
-	var on []fix
+	on := all[:0]
 	for _, f := range all {
 		if m.on(f.rule) && !slices.ContainsFunc(on, f.equal) {
 			on = append(on, f)
