@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// explanation is what explains several issues at once.
+// explanation explains several issues at once.
 type explanation struct {
 	isSchema bool               // the arguments are a schema
 	instead  []middleware.Issue // said instead of the covered issues
@@ -59,7 +59,8 @@ func (f *feedback) sentSchema() bool {
 	return len(d.Names) > 0 && !d.Has("properties")
 }
 
-// explainWrapper finds the undeclared property that holds what an object lacks.
+// explainWrapper finds the undeclared property that contains an object's missing
+// properties.
 func (f *feedback) explainWrapper(n *explanation, object string, missing []string) {
 	declared := f.declared(object)
 	for m := range f.args.At(object).Each() {
@@ -95,8 +96,8 @@ func (f *feedback) explainWrapper(n *explanation, object string, missing []strin
 	}
 }
 
-// writeProperties says, of each object with a property too many, which properties
-// are accepted there. It stops where the text is cut anyway.
+// writeProperties lists the accepted properties of each object with an undeclared
+// property. It stops at the length at which the text is cut.
 func (f *feedback) writeProperties(issues []middleware.Issue) {
 	if f.tool.Root() == nil {
 		return
@@ -119,7 +120,7 @@ func (f *feedback) writeProperties(issues []middleware.Issue) {
 }
 
 // isNameCode reports whether an issue of that code is about the name of a
-// property, or the lack of one.
+// property, or a missing property.
 func isNameCode(code string) bool {
 	switch code {
 	case "required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared:
@@ -210,19 +211,18 @@ const (
 	maxComparing = 1 << 21 // bytes of unknown keys compared with bytes of declared ones
 )
 
-// hints finds the names that a model probably meant. The texts of one step
-// share one, so that a suggestion is looked for in the first few texts only:
-// the model reads no more. It is safe for concurrent use: a Feedback function
-// that did not return in time may still run.
+// hints finds the names that a model probably meant. All texts of one step share
+// one hints, which bounds the work of the step. It is safe for concurrent use,
+// because a Feedback function that timed out may still run.
 type hints struct {
 	mu        sync.Mutex
 	tools     *schema.ToolNames // nil: not read yet
 	suggested map[string]string // by unknown tool
-	keys      int               // how many keys were looked for
-	compared  int               // work done for keys
+	keys      int               // number of keys that were compared
+	compared  int               // work done, in units of maxComparing
 }
 
-// suggestTool returns the available tool that name probably stands for, "" for none.
+// suggestTool returns the available tool that the model probably meant; "" for none.
 func (h *hints) suggestTool(name string, available []string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -236,7 +236,7 @@ func (h *hints) suggestTool(name string, available []string) string {
 	return h.suggested[name]
 }
 
-// suggestKey returns the declared key that key probably stands for, "" for none.
+// suggestKey returns the declared key that the model probably meant; "" for none.
 func (h *hints) suggestKey(key string, declared []string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -249,15 +249,14 @@ func (h *hints) suggestKey(key string, declared []string) string {
 	return meant
 }
 
-// schemaCodes are the codes of issues that a schema explains: its keywords that
-// refuse a value, and what is found with its help.
+// schemaCodes are the codes of issues for which the reply quotes the schema.
 var schemaCodes = setOf([]string{"type", "enum", "const", "required", "dependentRequired", "dependencies", "dependentSchemas",
 	"additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties", "properties", "patternProperties",
 	"items", "prefixItems", "additionalItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format",
 	"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "false", codeUndeclared})
 
-// isSchemaCode reports whether a schema explains issues of that code.
+// isSchemaCode reports whether the reply quotes the schema for issues of this code.
 func isSchemaCode(code string) bool { return schemaCodes[code] }
 
 // writeSchemas adds the schemas of the parts that failed, each under the name of the

@@ -34,7 +34,7 @@ func New(req *middleware.Request) *Tools { return &Tools{req: req} }
 // the provider, to which a tool of any name may belong. It returns the context's error if
 // ctx ends while it reads the request.
 func (t *Tools) Has(ctx context.Context, name string) (bool, error) {
-	if t.lists(func(t middleware.Tool) bool { return t.Loads == middleware.LoadsToolset }) {
+	if slices.ContainsFunc(t.req.Tools, func(t middleware.Tool) bool { return t.Loads == middleware.LoadsToolset }) {
 		return true, nil
 	}
 	if err := t.readTexts(ctx); err != nil {
@@ -65,18 +65,14 @@ func (t *Tools) Loader(ctx context.Context) string {
 	if len(t.rows) > 0 {
 		return qwenSearch
 	}
-	if t.lists(isFunction(claudeSearch)) && slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, viaSearch) }) {
+	if t.lists(claudeSearch) && slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, viaSearch) }) {
 		return claudeSearch
 	}
 	return ""
 }
 
-func (t *Tools) lists(like func(middleware.Tool) bool) bool {
-	return slices.ContainsFunc(t.req.Tools, like)
-}
-
-func isFunction(name string) func(middleware.Tool) bool {
-	return func(t middleware.Tool) bool { return t.Name == name && t.Kind == middleware.KindFunction }
+func (t *Tools) lists(function string) bool {
+	return slices.ContainsFunc(t.req.Tools, func(t middleware.Tool) bool { return t.Name == function && t.Kind == middleware.KindFunction })
 }
 
 // readTexts finds the texts that announce tools: system messages and reminders.
@@ -113,8 +109,7 @@ func (t *Tools) readTexts(ctx context.Context) error {
 // count. A reminder is the whole text of a part, and all parts before it are reminders. In
 // messages of qwen-code, the last part does not count if it is the user's own text.
 func (t *Tools) readReminders(ctx context.Context, parts []middleware.Part, ownText bool) error {
-	claude := t.lists(isFunction(claudeSearch))
-	qwen := t.lists(isFunction(qwenSearch)) && t.lists(isFunction(qwenCall))
+	claude, qwen := t.lists(claudeSearch), t.lists(qwenSearch) && t.lists(qwenCall)
 	for i, p := range parts {
 		text, ok := reminder(p.Text)
 		if !ok || !claude && !qwen {
