@@ -155,13 +155,7 @@ func (b *keptBatch) validCalls() []middleware.ToolCall {
 	if b == nil {
 		return nil
 	}
-	var calls []middleware.ToolCall
-	for _, v := range b.verdicts {
-		if v.OK() {
-			calls = append(calls, v.Call)
-		}
-	}
-	return calls
+	return batch.Valid(b.verdicts)
 }
 
 // stillInvalid lists the invalid calls that the last response does not have.

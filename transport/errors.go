@@ -18,31 +18,32 @@ import (
 // Options.MaxModelCalls. Its code is budget.
 var ErrModelCalls error = &ownError{"budget", "transport: the model calls of this request are used up"}
 
-// errBody is the error of a Handler for a body that it cannot read.
+// errBody is the error for a request body that cannot be read. Only clients of a Handler get it.
 var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
-// errPath is the error for a request of an unknown format that offers tools.
+// errPath is the error for a request that offers tools on a path of no format.
 var errPath = &ownError{"unknown_path", "transport: the request offers tools, and its path is in none of the formats whose calls are validated; to pass it on unvalidated, leave out Options.RejectUnknownPaths, or unusable_schemas = \"reject\" in a gateway"}
 
+// errRequest is the error for a request that no codec can decode, and that may offer tools.
 var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
-// errGone is the error of a chain that did not return.
+// errGone is the error of an exchange whose chain did not return.
 var errGone error = &ownError{"panic", "transport: a middleware panicked, or ended its goroutine"}
 
-// errShown is the error of a further model call after a response broke off of
-// which the client has received a part.
+// errShown is the error of a further model call after a live response broke off.
 var errShown = &ownError{"middleware_error", "transport: a partly streamed answer broke off, so no other answer can follow it"}
 
-// errOther is the error if the chain made two calls concurrently and returned
-// another response than the one that the client was receiving.
+// errOther is the error if the chain made two calls concurrently and returned another response
+// than the live one.
 var errOther = &ownError{"middleware_error", "transport: the chain returned another answer than the streamed one; such a chain needs Options.Hold"}
 
-// errOutside is the error if the chain gave its model a context of its own.
+// errOutside is the error if the chain called its model with another context.
 var errOutside = &ownError{"middleware_error", "transport: the model was called without the context of the step"}
 
 // ownError is an error of this package. Any client may see its text.
 type ownError struct{ code, text string }
 
+// Is makes ErrModelCalls match middleware.ErrNotSent.
 func (e *ownError) Is(target error) bool {
 	return e == ErrModelCalls && target == middleware.ErrNotSent
 }
@@ -98,8 +99,8 @@ func (e *passedError) Error() string { return "transport: passed on: " + e.err.E
 
 func (e *passedError) Unwrap() error { return e.err }
 
-// failedAttempt returns the latest attempt of the step whose failure is in the tree
-// of err, and that failure. It returns nil if there is none.
+// failedAttempt returns the latest attempt whose failure err wraps, and that failure; nil if
+// there is none.
 func (x *exchange) failedAttempt(err error) (*attempt, error) {
 	x.mu.Lock()
 	attempts := slices.Clone(x.attempts)
@@ -116,12 +117,12 @@ func (x *exchange) failedAttempt(err error) (*attempt, error) {
 	return nil, nil
 }
 
-// clientError is an error of the chain in the form that the client gets.
+// clientError is an error in the form that the client gets.
 type clientError struct {
 	status  int
 	code    string
 	message string
-	own     bool // it did not come from a provider
+	own     bool // not from a provider
 }
 
 // ownCode returns the code of an error that did not come from a provider.
@@ -167,8 +168,8 @@ func clientErrorOf(req *http.Request, err error) clientError {
 
 const refusedCall = "the provider refused the model's tool call"
 
-// codeOf returns the code of an error of the chain: the ErrorType of the first
-// error in its tree that has one.
+// codeOf returns the code of an error of the chain: the ErrorType of the first error in its tree
+// that has one, else middleware_error.
 func codeOf(err error) string {
 	var typed interface{ ErrorType() string }
 	if errors.As(err, &typed) {
@@ -198,10 +199,8 @@ func encodeError(c wire.Codec, status int, code, message string) []byte {
 	return c.EncodeError(status, code, message)
 }
 
-// failureEvents returns the events that end a stream with an error, and the code for
-// the trailer. The events follow the bytes that were taken from stream. If
-// stream is that of attempt a, which ended with err, failure returns the
-// provider's own event without a code.
+// failureEvents returns the events that end stream with err, and the code for the trailer. If a,
+// which ended with err, has sent stream, these are the provider's own events, and code is "".
 func (x *exchange) failureEvents(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
 	if a != nil && a.stream == stream { // another response has another id and other numbers
 		if own := stream.Failure(); own != nil {

@@ -41,19 +41,20 @@ type exchange struct {
 
 	mu          sync.Mutex // guards the fields below, and fields of the attempts
 	attempts    []*attempt
-	answered    bool          // an attempt has a response: later ones are not streamed
-	chainEnded  bool          // the chain has returned
-	closed      bool          // the exchange has ended
-	latest      *attempt      // the latest attempt with a good status whose body is read
-	live        *attempt      // the attempt whose bytes the client got first
-	out         bodyWriter    // the client's body; set with live
-	shownText   string        // the text of live that the client got
-	textSent    bool          // the client got more of live than a keep-alive needs
-	noKeepAlive bool          // the response is passed on unread
-	timer       *time.Timer   // of the keep-alive
-	lastSent    time.Time     // when the client last got bytes
-	first       []byte        // the body of the first model call
-	trailer     trailerValues // of a live response
+	answered    bool        // an attempt has a response: later ones are not streamed
+	chainEnded  bool        // the chain has returned
+	closed      bool        // the exchange has ended
+	latest      *attempt    // the latest attempt with a good status whose body is read
+	live        *attempt    // the attempt whose bytes the client got first
+	out         bodyWriter  // the client's body; set with live
+	shownText   string      // the text of live that the client got
+	textSent    bool        // the client got more of live than a keep-alive needs
+	noKeepAlive bool        // the response is passed on unread
+	timer       *time.Timer // of the keep-alive
+	lastSent    time.Time   // when the client last got bytes
+	first       []byte      // the body of the first model call
+	status      string      // for the trailers of a live response
+	errorCode   string      // likewise
 	began       time.Time
 	upstream    time.Duration // spent on model calls
 	repaired    int           // repaired calls of the response

@@ -78,7 +78,7 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 	return p.t.roundTrip(req, p.base.RoundTrip, proxy.ClientOf(req.Context()))
 }
 
-// clientCodec returns the format that a Handler's client uses, or nil.
+// clientCodec returns the codec that receive chose for a request to a Handler, or nil.
 func clientCodec(req *http.Request) wire.Codec {
 	client := proxy.ClientOf(req.Context())
 	if client == nil {
@@ -88,7 +88,7 @@ func clientCodec(req *http.Request) wire.Codec {
 	return c
 }
 
-// refuse writes an error in the format of c; nil means an unknown format.
+// refuse writes an error in the format of c, which may be nil.
 func refuse(w http.ResponseWriter, c wire.Codec, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -102,7 +102,7 @@ var errSwitched = errors.New("transport: the upstream switched protocols without
 // this package sets.
 type upstreamTransport struct{ http.RoundTripper }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip sends a request to the upstream.
 func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := u.RoundTripper.RoundTrip(req)
 	if err != nil {
@@ -120,13 +120,13 @@ func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	return resp, nil
 }
 
-// upstreamBody removes trailers that come at its end, announced or not.
+// upstreamBody removes the trailers of this package at its end, whether announced or not.
 type upstreamBody struct {
 	io.ReadCloser
 	resp *http.Response
 }
 
-// Read is part of io.Reader.
+// Read removes the trailers with io.EOF.
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
