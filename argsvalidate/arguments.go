@@ -208,19 +208,17 @@ func (j *validation) noteUndeclared(p toolPlan, doc *rawjson.Doc) {
 // correctName corrects an unknown tool name in v if it is a variant of exactly one
 // declared name. It returns the plan for that tool.
 func (j *validation) correctName(v *middleware.Verdict) toolPlan {
-	if slices.Contains(j.v.o.Mend, mend.ToolName) {
-		if name, ok := j.tools.match(v.Call.Name); ok {
-			p := j.tools.find(name, v.Call.Namespace)
-			if !p.declared() { // in another namespace
-				return p
-			}
-			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
-			v.Call.Name = name
-			j.notes = append(j.notes, p.notes()...)
-			return p
-		}
+	if !slices.Contains(j.v.o.Mend, mend.ToolName) {
+		return toolPlan{}
 	}
-	return toolPlan{}
+	name, _ := j.tools.match(v.Call.Name)
+	p := j.tools.find(name, v.Call.Namespace)
+	if p.declared() { // it may be in another namespace
+		v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
+		v.Call.Name = name
+		j.notes = append(j.notes, p.notes()...)
+	}
+	return p
 }
 
 // repair tries the built-in repairs on invalid arguments, then the user's fixers in
@@ -262,17 +260,16 @@ func (j *validation) repair(ctx context.Context, call middleware.ToolCall, p too
 
 // runFixer runs a fixer; a panic or a timeout counts as no repair.
 func (j *validation) runFixer(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
-	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
+	type fix struct {
+		text string
+		ok   bool
+	}
+	fixed, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (fix, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))
-		if !ok {
-			return "", errNoFix
-		}
-		return text, nil
+		return fix{text, ok}, nil
 	})
-	if err != nil && !errors.Is(err, errNoFix) && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		j.failures = append(j.failures, fmt.Errorf("fixer %d: %w", n, err))
 	}
-	return text, err == nil
+	return fixed.text, err == nil && fixed.ok
 }
-
-var errNoFix = errors.New("no fix")

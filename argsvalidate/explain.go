@@ -15,12 +15,12 @@ import (
 // explanation explains several issues at once.
 type explanation struct {
 	isSchema bool               // the arguments are a schema
-	instead  []middleware.Issue // said instead of the covered issues
+	instead  []middleware.Issue // listed instead of the covered issues
 	covered  map[string]bool    // by pointer
 }
 
-// explain looks for arguments that are the tool's schema, and for objects
-// whose properties were sent inside an undeclared one.
+// explain finds arguments that are the tool's schema, and objects whose properties
+// were sent inside of an undeclared property.
 func (f *feedback) explain(issues []middleware.Issue) explanation {
 	n := explanation{covered: map[string]bool{}}
 	missing := map[string][]string{} // keys by object
@@ -129,9 +129,8 @@ func isNameCode(code string) bool {
 	return false
 }
 
-// writeObject names the properties that an object accepts, if it has one too many.
-// A key that its schema allows is named together with the key that it may
-// stand for, unless a note says what is wrong with it.
+// writeObject lists the properties that an object accepts, if it has an undeclared
+// property. If the schema allows the undeclared property, it suggests a declared name.
 func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 	declared, sent := f.declared(pointer), f.args.At(pointer)
 	if len(declared.Names) == 0 || sent.Kind() != rawjson.Object {
@@ -155,16 +154,16 @@ func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 		return
 	}
 	free := slices.DeleteFunc(slices.Clone(declared.Names), func(name string) bool { return sentKeys[name] })
-	var close []string
+	var suggestions []string
 	refused := false
 	for _, key := range extra {
 		if flagged[rawjson.JoinPointer(pointer, key)] {
 			refused = true
 			continue
 		}
-		if len(close) < maxNames && !f.explanation.covered[rawjson.JoinPointer(pointer, key)] {
+		if len(suggestions) < maxNames && !f.explanation.covered[rawjson.JoinPointer(pointer, key)] {
 			if meant := f.in.hints.suggestKey(key, free); meant != "" {
-				close = append(close, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
+				suggestions = append(suggestions, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
 			}
 		}
 	}
@@ -172,15 +171,15 @@ func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 	if pointer != "" {
 		where = " of " + schema.Clip(middleware.Issue{Pointer: pointer}.Path())
 	}
-	if refused || len(close) > 0 {
+	if refused || len(suggestions) > 0 {
 		fmt.Fprintf(&f.b, "Accepted properties%s: %s.\n", where, listProperties(declared))
 	}
-	if len(close) > 0 {
-		fmt.Fprintf(&f.b, "Not declared%s: %s.\n", where, strings.Join(close, ", "))
+	if len(suggestions) > 0 {
+		fmt.Fprintf(&f.b, "Not declared%s: %s.\n", where, strings.Join(suggestions, ", "))
 	}
 }
 
-// listProperties lists the names of properties, those that are required apart.
+// listProperties lists the names of properties, the required ones first.
 func listProperties(d *view.Declared) string {
 	var must, may []string
 	required := 0
@@ -250,18 +249,18 @@ func (h *hints) suggestKey(key string, declared []string) string {
 }
 
 // schemaCodes are the codes of issues for which the reply quotes the schema.
-var schemaCodes = setOf([]string{"type", "enum", "const", "required", "dependentRequired", "dependencies", "dependentSchemas",
+var schemaCodes = []string{"type", "enum", "const", "required", "dependentRequired", "dependencies", "dependentSchemas",
 	"additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties", "properties", "patternProperties",
 	"items", "prefixItems", "additionalItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format",
-	"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "false", codeUndeclared})
+	"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "false", codeUndeclared}
 
 // isSchemaCode reports whether the reply quotes the schema for issues of this code.
-func isSchemaCode(code string) bool { return schemaCodes[code] }
+func isSchemaCode(code string) bool { return slices.Contains(schemaCodes, code) }
 
-// writeSchemas adds the schemas of the parts that failed, each under the name of the
-// value that it is the schema of: of a property that is not declared, that is
-// the object around it. A schema inside another one is not said again.
+// writeSchemas writes the schema of each value that failed, with the path of the value.
+// For an undeclared property it writes the schema of its object. It omits a schema that is
+// inside of another.
 func (f *feedback) writeSchemas(issues []middleware.Issue) {
 	if f.tool.Root() == nil {
 		return
@@ -302,12 +301,4 @@ func (f *feedback) writeSchemas(issues []middleware.Issue) {
 		left -= len(p)
 		f.b.WriteString(p + "\n")
 	}
-}
-
-func setOf(names []string) map[string]bool {
-	s := make(map[string]bool, len(names))
-	for _, n := range names {
-		s[n] = true
-	}
-	return s
 }

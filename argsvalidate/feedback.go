@@ -123,9 +123,9 @@ func firstCode(issues []middleware.Issue) string {
 	return issues[0].Code
 }
 
-// writeUnknownTool names the tools that there are, and the one that loads further tools. An answer without a tool is
-// offered from the second failure on: before, models take the offer instead of
-// correcting the name.
+// writeUnknownTool lists the available tools and names the tool that loads further tools.
+// It offers an answer without a tool from the second failure on: after the first failure,
+// models accept the offer instead of correcting the name.
 func (f *feedback) writeUnknownTool() {
 	name := f.in.Verdict.Call.Name
 	switch space := f.in.Verdict.Call.Namespace; {
@@ -172,7 +172,7 @@ func listWithMore(shown []string, n int) string {
 
 // writeIssues writes a line for each issue.
 func (f *feedback) writeIssues(issues []middleware.Issue) {
-	said := 0
+	listed := 0
 	for _, i := range f.explanation.instead {
 		fmt.Fprintf(&f.b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
 	}
@@ -180,7 +180,7 @@ func (f *feedback) writeIssues(issues []middleware.Issue) {
 		if f.explanation.covered[i.Pointer] {
 			continue
 		}
-		if said++; said > maxIssues {
+		if listed++; listed > maxIssues {
 			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
 			break
 		}
@@ -273,14 +273,14 @@ func (in FeedbackInput) schema() *view.View {
 }
 
 // unreadableCodes are the codes of arguments that cannot be parsed.
-var unreadableCodes = setOf([]string{"syntax", "trailing_data", "utf8", "size", "depth", "number"})
+var unreadableCodes = []string{"syntax", "trailing_data", "utf8", "size", "depth", "number"}
 
 func (in FeedbackInput) arguments() rawjson.Value {
 	if in.doc != nil && in.doc.Text() == in.Verdict.Call.Arguments {
 		return in.doc.Root()
 	}
-	if slices.ContainsFunc(in.Verdict.Issues, func(i middleware.Issue) bool { return unreadableCodes[i.Code] }) {
-		return rawjson.Value{} // and need not be read to find out
+	if slices.ContainsFunc(in.Verdict.Issues, func(i middleware.Issue) bool { return slices.Contains(unreadableCodes, i.Code) }) {
+		return rawjson.Value{}
 	}
 	doc, err := rawjson.Parse(in.Verdict.Call.Arguments, rawjson.Limits{})
 	if err != nil {
@@ -310,9 +310,6 @@ func quoteAround(s string, offset int) string {
 	return text
 }
 
-// quoteBeginning quotes the beginning of s.
-func quoteBeginning(s string) string { return quoteAround(s, 0) }
-
 var lineBreaks = regexp.MustCompile(`\s*[\r\n]\s*`)
 
 // oneLine puts JSON into one line, of which a string has one already.
@@ -324,7 +321,7 @@ func refusedText(err error, available []string, attempt int) string {
 	b.WriteString("The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n")
 	var refusal *middleware.ModelError
 	if errors.As(err, &refusal) && refusal.Output != "" {
-		fmt.Fprintf(&b, "What was sent: %s\n", quoteBeginning(refusal.Output))
+		fmt.Fprintf(&b, "What was sent: %s\n", quoteAround(refusal.Output, 0))
 	}
 	if len(available) > 0 {
 		fmt.Fprintf(&b, "Available tools: %s.\n", listNames(available))

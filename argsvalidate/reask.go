@@ -164,14 +164,14 @@ func (s *validateStep) callModel(ctx context.Context, asked *middleware.Request)
 		}
 	}
 	resp, err := s.tally.Call(ctx, s.next, &forced)
-	why := "the provider refused it"
-	switch {
-	case err != nil && !refusesConstraint(err):
+	if err != nil && !refusesConstraint(err) {
 		return resp, err
-	case err == nil && mode == ConstrainResponseFormat:
-		resp = callOfText(resp, tool.Name)
-		fallthrough
-	case err == nil:
+	}
+	why := "the provider refused it"
+	if err == nil {
+		if mode == ConstrainResponseFormat {
+			resp = callOfText(resp, tool.Name)
+		}
 		if len(resp.Message.ToolCalls) > 0 {
 			s.tally.Note(fmt.Sprintf("attempt %d was constrained to a call of %s (%s): such a call is valid more often than right", s.attempt, text.Label(tool.Name), mode))
 			return resp, nil

@@ -46,7 +46,7 @@ type validateStep struct {
 // tracks the events that the caller gets, and withoutCalls drops the model's tool
 // calls, which are not validated yet.
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *validateStep {
-	s := &validateStep{v: v, next: next, tools: v.requestTools(req), repeats: repeat.From(ctx)}
+	s := &validateStep{v: v, next: next, tools: requestTools{v: v, req: req}, repeats: repeat.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
 		guarded.Sink = s.trackSink(run.Sink("argsvalidate", req.Sink))
@@ -81,7 +81,7 @@ func (s *validateStep) run(ctx context.Context) (*middleware.Response, error) {
 		case err != nil:
 			err = s.interrupted(ctx, err)
 		case unusable && s.kept == nil:
-			return s.tally.Finish(s.unusable(ctx, resp))
+			return s.tally.Finish(s.unusable(resp))
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !choicesHaveCalls(resp) && !s.missingCall(resp):
 			return resp, nil
 		default:
@@ -109,8 +109,8 @@ const (
 	outcomeRuleError                 // return the error of a rule or of the context
 )
 
-// handle validates a response. If done is true, the step returns the response and err.
-func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, err error) {
+// handle validates a response. If done is true, the step returns out and err.
+func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (done bool, out *middleware.Response, err error) {
 	result, reasons := s.classify(ctx, resp, s.validate(ctx, resp))
 	switch result {
 	case outcomeReask:
@@ -121,7 +121,6 @@ func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (d
 		return false, nil, nil
 	}
 	s.record(nil)
-	var out *middleware.Response
 	switch result {
 	case outcomeEnded:
 		return false, nil, nil
@@ -205,7 +204,7 @@ func (s *validateStep) ruleError(ctx context.Context, reasons []error) error {
 // accepted returns the response for valid calls.
 func (s *validateStep) accepted(resp *middleware.Response) *middleware.Response {
 	out := s.output()
-	if out.Report.Status = s.status(); out.Report.Status == middleware.NoCalls {
+	if out.Report.Status = s.statusOf(s.outputVerdicts()); out.Report.Status == middleware.NoCalls {
 		out.Report.Status = resp.Report.Status // of the text, in a layer inside
 	}
 	if s.rejected && len(out.Message.ToolCalls) == 0 {
@@ -316,7 +315,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		whole := s.outputValidation()
 		e := s.outputError(reasons...)
 		e.attempts = s.attempt
-		e.Replies = s.v.replies(ctx, whole, s.attempt, s.repeats.Same() > 1)
+		e.Replies = batch.Replies(whole.verdicts, s.v.o.Batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
 		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
 		s.noteAll(whole)                                       // the replies may have added notes
 		return nil, e
@@ -330,7 +329,7 @@ var errUnusable = errors.New("argsvalidate: the message holds neither a call tha
 
 // unusable applies OnExhausted to a message that an inner layer could not read. That
 // layer has already re-asked the model, and the message has no calls to drop.
-func (s *validateStep) unusable(ctx context.Context, resp *middleware.Response) (*middleware.Response, error) {
+func (s *validateStep) unusable(resp *middleware.Response) (*middleware.Response, error) {
 	if s.v.o.OnExhausted == middleware.Pass {
 		return resp, nil
 	}
@@ -423,9 +422,6 @@ func (s *validateStep) outputVerdicts() []middleware.Verdict {
 	}
 	return s.checked.verdicts
 }
-
-// status returns the status of the output.
-func (s *validateStep) status() middleware.Status { return s.statusOf(s.outputVerdicts()) }
 
 // statusOf returns the status for verdicts. Calls in further choices are not
 // validated, so a response with such calls is never valid.

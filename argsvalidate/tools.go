@@ -26,11 +26,7 @@ type requestTools struct {
 	announcements *announce.Tools // see announced
 	variants      *mend.Names     // see match
 	hints         hints           // for the replies
-	notedMisspelt bool            // misspeltNamesOnce has run
-}
-
-func (v *Validator) requestTools(req *middleware.Request) requestTools {
-	return requestTools{v: v, req: req}
+	notedMisspelt bool            // misspeltNames has run
 }
 
 // find returns the plan for the tool with this name in the namespace of a call. The
@@ -264,19 +260,13 @@ type scopedRule interface {
 // without tool names is looked up in every schema.
 const maxScopeTools = 100
 
-// misspeltNamesOnce returns the notes of misspelt on the first call, and nil
-// afterwards.
-func (t *requestTools) misspeltNamesOnce(ctx context.Context) []string {
+// misspeltNames returns remarks on the names and paths in the options that match no tool,
+// once.
+func (t *requestTools) misspeltNames(ctx context.Context) []string {
 	if t.notedMisspelt {
 		return nil
 	}
 	t.notedMisspelt = true
-	return t.misspeltNames(ctx)
-}
-
-// misspeltNames notes the names and paths in the options that match no tool of a
-// step.
-func (t *requestTools) misspeltNames(ctx context.Context) []string {
 	var notes []string
 	unknown := func(where, name string) {
 		if announced, err := t.announced().Has(ctx, name); announced || err != nil {

@@ -93,7 +93,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	if req == nil {
 		req = &middleware.Request{}
 	}
-	known := v.requestTools(req)
+	known := requestTools{v: v, req: req}
 	j := v.newValidation(req, &known, t.Calls)
 	j.kept = t.Beside
 	err := j.validate(ctx, t.Truncated)
@@ -108,7 +108,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	case anyInvalid(j.verdicts):
 		e := j.newError(ErrInvalid)
 		if !t.NoReplies {
-			e.Replies = v.replies(ctx, &j, 1, false)
+			e.Replies = batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, &j, 1, false, false))
 		}
 		return j.verdicts, e
 	}
@@ -136,7 +136,7 @@ func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []strin
 // Reports repeat the remarks on names and paths in every step.
 func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 	var notes []string
-	known := v.requestTools(&middleware.Request{Tools: tools})
+	known := requestTools{v: v, req: &middleware.Request{Tools: tools}}
 	for _, name := range known.available() {
 		notes = append(notes, known.find(name, "").notes()...)
 	}
@@ -228,7 +228,7 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 			return run.ContextError(ctx)
 		}
 	}
-	j.notes = append(j.notes, j.tools.misspeltNamesOnce(ctx)...)
+	j.notes = append(j.notes, j.tools.misspeltNames(ctx)...)
 	return nil
 }
 
@@ -394,11 +394,6 @@ func isolated[T any](ctx context.Context, j *validation, name string, f func(con
 		j.timedOut[name] = true
 	}
 	return v, err
-}
-
-// replies returns the replies of a re-ask.
-func (v *Validator) replies(ctx context.Context, j *validation, attempt int, repeated bool) []middleware.Message {
-	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated, false))
 }
 
 // render returns the function that writes the reply to one invalid call. If a

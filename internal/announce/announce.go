@@ -21,9 +21,8 @@ import (
 // concurrent use.
 type Tools struct {
 	req   *middleware.Request
-	read  bool
 	texts []string        // each whole word in them is the name of a tool
-	rows  map[string]bool // the names in reminders of qwen-code
+	rows  map[string]bool // the names in reminders of qwen-code; nil before the request is read
 	words map[string]bool // of texts; nil before they are read
 }
 
@@ -77,10 +76,10 @@ func (t *Tools) lists(function string) bool {
 
 // readTexts finds the texts that announce tools: system messages and reminders.
 func (t *Tools) readTexts(ctx context.Context) error {
-	if t.read {
+	if t.rows != nil {
 		return nil
 	}
-	found := Tools{req: t.req, rows: map[string]bool{}, read: true}
+	found := Tools{req: t.req, rows: map[string]bool{}}
 	previous := middleware.Role("")
 	for _, m := range t.req.Messages {
 		if err := ctx.Err(); err != nil {
@@ -227,11 +226,11 @@ func isEnglish(name string) bool {
 }
 
 func endsInLetter(s string) bool {
-	r, n := utf8.DecodeLastRuneInString(s)
-	return n > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
 func beginsWithLetter(s string) bool {
-	r, n := utf8.DecodeRuneInString(s)
-	return n > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
