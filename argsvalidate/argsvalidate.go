@@ -349,9 +349,6 @@ func (l Limits) scan() rawjson.Limits {
 // does not check schemas: a schema that does not compile is a note in the report
 // of each step that calls its tool.
 func (o Options) Validate() error {
-	wrong := func(field, what string, got any) error {
-		return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
-	}
 	for _, n := range []struct {
 		field string
 		value int
@@ -366,43 +363,58 @@ func (o Options) Validate() error {
 		{"Limits.Turns", o.Limits.Turns, 1 << 30},
 	} {
 		if n.value < 0 || n.value > n.most {
-			return wrong(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
+			return invalidOption(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
 		}
 	}
 	if o.RuleTimeout < 0 {
-		return wrong("RuleTimeout", "must not be negative", o.RuleTimeout)
+		return invalidOption("RuleTimeout", "must not be negative", o.RuleTimeout)
 	}
 	if o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known() {
-		return wrong("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
+		return invalidOption("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
 	}
 	if o.UnusableSchemas > RejectUnusable {
-		return wrong("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
+		return invalidOption("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
 	}
 	if o.Constrain > ConstrainResponseFormat {
-		return wrong("Constrain", "not one of the constants", uint8(o.Constrain))
+		return invalidOption("Constrain", "not one of the constants", uint8(o.Constrain))
 	}
 	if _, ok := schema.Dialect(o.Dialect); !ok && o.Dialect != "" {
-		return wrong("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
+		return invalidOption("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
 	}
+	if err := o.validateFunctions(); err != nil {
+		return err
+	}
+	return o.validateTools()
+}
+
+func invalidOption(field, what string, got any) error {
+	return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
+}
+
+func (o Options) validateFunctions() error {
 	for i, f := range o.Fixers {
 		if f == nil {
-			return wrong(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
+			return invalidOption(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
 		}
 	}
 	for i, r := range o.Rules {
 		if isNil(r) {
-			return wrong(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
+			return invalidOption(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
 		}
-		if c, ok := inner(r).(interface{ validate() error }); ok {
+		if c, ok := unwrapRule(r).(interface{ validate() error }); ok {
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("argsvalidate: Rules[%d]: %w", i, err)
 			}
 		}
 	}
+	return nil
+}
+
+func (o Options) validateTools() error {
 	names := map[string]bool{}
 	for i, t := range o.Tools {
 		if t.Name == "" || names[t.Name] {
-			return wrong(fmt.Sprintf("Tools[%d].Name", i), "must be set and unique", fmt.Sprintf("%q", t.Name))
+			return invalidOption(fmt.Sprintf("Tools[%d].Name", i), "must be set and unique", fmt.Sprintf("%q", t.Name))
 		}
 		names[t.Name] = true
 	}

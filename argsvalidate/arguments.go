@@ -14,31 +14,31 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// seen is the result of validating arguments once.
-type seen struct {
+// examined is the result of validating arguments once.
+type examined struct {
 	text    string              // the arguments without the stripped values
 	changes []middleware.Change // from the arguments to text
 	issues  []middleware.Issue
 	doc     *rawjson.Doc // text, parsed; nil if one pass over it was enough, or if it cannot be parsed
-	sent    *rawjson.Doc // the arguments, parsed; likewise
+	sentDoc *rawjson.Doc // the arguments, parsed; likewise
 }
 
 // examine validates arguments without repairs and rules. It uses up
 // the budget left.
-func (j *validation) examine(ctx context.Context, p plan, args string, left *schema.Budget) seen {
+func (j *validation) examine(ctx context.Context, p toolPlan, args string, left *schema.Budget) examined {
 	if p.declared() && j.v.surelyValid(p, args) {
-		return seen{text: args, issues: j.decode(ctx, p.tool, args)}
+		return examined{text: args, issues: j.decode(ctx, p.tool, args)}
 	}
-	s := seen{text: args}
+	e := examined{text: args}
 	if t := strings.TrimSpace(args); t == "" || t == "null" {
-		s.text = "{}"
-		s.changes = append(s.changes, middleware.Change{By: "empty", Before: args, After: "{}"})
+		e.text = "{}"
+		e.changes = append(e.changes, middleware.Change{By: "empty", Before: args, After: "{}"})
 	}
-	s.doc, s.issues = j.parse(s.text)
-	if s.sent = s.doc; s.issues == nil && p.declared() {
-		j.againstTool(ctx, &s, p, left)
+	e.doc, e.issues = j.parse(e.text)
+	if e.sentDoc = e.doc; e.issues == nil && p.declared() {
+		j.againstTool(ctx, &e, p, left)
 	}
-	return s
+	return e
 }
 
 // parse parses the arguments, or returns why they are not one JSON object.
@@ -63,43 +63,43 @@ func unreadable(args string, err error) string {
 	}
 	switch e.Code {
 	case rawjson.Syntax, rawjson.UTF8:
-		return fmt.Sprintf("not JSON: %v; sent %s", e, around(args, e.Offset))
+		return fmt.Sprintf("not JSON: %v; sent %s", e, quoteAround(args, e.Offset))
 	case rawjson.Trailing:
-		return fmt.Sprintf("%v; sent %s", e, around(args, e.Offset))
+		return fmt.Sprintf("%v; sent %s", e, quoteAround(args, e.Offset))
 	}
 	return err.Error()
 }
 
 // againstTool strips and validates. It drops a strip that makes valid
 // arguments invalid.
-func (j *validation) againstTool(ctx context.Context, s *seen, p plan, left *schema.Budget) {
-	before := *s
+func (j *validation) againstTool(ctx context.Context, e *examined, p toolPlan, left *schema.Budget) {
+	before := *e
 	if stripper := p.stripper(); stripper != nil {
-		j.strip(s, stripper)
+		j.stripEmpty(e, stripper)
 	}
 	if compiled := p.compiled.schema; compiled != nil {
-		s.issues = compiled.ValidateWithin(ctx, s.doc.Root(), left)
-		if len(s.issues) > 0 && s.doc != before.doc && len(compiled.ValidateWithin(ctx, before.doc.Root(), left)) == 0 {
-			*s = before
+		e.issues = compiled.ValidateWithin(ctx, e.doc.Root(), left)
+		if len(e.issues) > 0 && e.doc != before.doc && len(compiled.ValidateWithin(ctx, before.doc.Root(), left)) == 0 {
+			*e = before
 		}
-		if len(s.issues) > 0 && p.o.Strip != strip.Off {
-			j.stripRefused(ctx, s, p.compiled, left)
+		if len(e.issues) > 0 && p.options.Strip != strip.Off {
+			j.stripRefused(ctx, e, p.compiled, left)
 		}
-		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
-			s.issues = schema.Undeclared(p.compiled.view(), s.doc.Root(), codeUndeclared)
+		if len(e.issues) == 0 && p.options.Properties == RejectUndeclared {
+			e.issues = schema.Undeclared(p.compiled.view(), e.doc.Root(), codeUndeclared)
 		}
-		if len(s.issues) > 0 && s.issues[0].Code == schema.Unchecked && ctx.Err() != nil {
-			s.issues = issue(codeUndecided, "", undecided)
+		if len(e.issues) > 0 && e.issues[0].Code == schema.Unchecked && ctx.Err() != nil {
+			e.issues = issue(codeUndecided, "", undecided)
 		}
 	}
-	if len(s.issues) == 0 {
-		s.issues = j.decode(ctx, p.tool, s.text)
+	if len(e.issues) == 0 {
+		e.issues = j.decode(ctx, p.tool, e.text)
 	}
 }
 
-// strip removes empty values from the arguments, by the tool's strip mode.
-func (j *validation) strip(s *seen, by *strip.Stripper) {
-	text, removed, err := by.Parsed(s.doc)
+// stripEmpty removes empty values from the arguments, by the tool's strip mode.
+func (j *validation) stripEmpty(e *examined, by *strip.Stripper) {
+	text, removed, err := by.Parsed(e.doc)
 	if err != nil || len(removed) == 0 {
 		return
 	}
@@ -108,9 +108,9 @@ func (j *validation) strip(s *seen, by *strip.Stripper) {
 		return
 	}
 	for _, r := range removed {
-		s.changes = append(s.changes, middleware.Change{By: "strip", Pointer: r.Pointer, Before: r.Value})
+		e.changes = append(e.changes, middleware.Change{By: "strip", Pointer: r.Pointer, Before: r.Value})
 	}
-	s.text, s.doc = text, stripped
+	e.text, e.doc = text, stripped
 }
 
 // maxRefused is the largest number of empty members that stripRefused removes
@@ -120,15 +120,15 @@ const maxRefused = 100
 // stripRefused removes the empty, declared members that the issues of s name,
 // such as a null that only one branch of a tagged union rejects. It removes
 // them only if the arguments are then valid.
-func (j *validation) stripRefused(ctx context.Context, s *seen, c *compiled, left *schema.Budget) {
-	if len(s.issues) > maxRefused {
+func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled, left *schema.Budget) {
+	if len(e.issues) > maxRefused {
 		return
 	}
 	refused := map[rawjson.Value]bool{}
 	var objects []rawjson.Value
 	var changes []middleware.Change
-	for _, i := range s.issues {
-		v := s.doc.Root().At(i.Pointer)
+	for _, i := range e.issues {
+		v := e.doc.Root().At(i.Pointer)
 		if !v.IsMember() || !v.Empty() || i.Code != "type" && i.Code != "enum" && i.Code != "const" || refused[v] {
 			return
 		}
@@ -146,7 +146,7 @@ func (j *validation) stripRefused(ctx context.Context, s *seen, c *compiled, lef
 	for _, object := range objects {
 		edits = append(edits, object.Cut(func(m rawjson.Value) bool { return refused[m] })...)
 	}
-	text, err := rawjson.Apply(s.doc.Text(), edits)
+	text, err := rawjson.Apply(e.doc.Text(), edits)
 	if err != nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (j *validation) stripRefused(ctx context.Context, s *seen, c *compiled, lef
 	if err != nil || len(c.schema.ValidateWithin(ctx, stripped.Root(), left)) > 0 {
 		return
 	}
-	s.text, s.doc, s.issues, s.changes = text, stripped, nil, append(s.changes, changes...)
+	e.text, e.doc, e.issues, e.changes = text, stripped, nil, append(e.changes, changes...)
 }
 
 // decode calls Tool.Decode. If it panics or times out, the call is undecided,
@@ -163,7 +163,7 @@ func (j *validation) decode(ctx context.Context, t *middleware.Tool, args string
 	if t.Decode == nil {
 		return nil
 	}
-	issues, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) ([]middleware.Issue, error) { return refused(t.Decode(args)), nil })
+	issues, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) ([]middleware.Issue, error) { return decodeIssues(t.Decode(args)), nil })
 	switch {
 	case err != nil && ctx.Err() != nil: // isolated returned the error of ctx
 		return issue(codeUndecided, "", undecided)
@@ -174,9 +174,9 @@ func (j *validation) decode(ctx context.Context, t *middleware.Tool, args string
 	return issues
 }
 
-// refused returns the issues of an error of Tool.Decode, all with the code
+// decodeIssues returns the issues of an error of Tool.Decode, all with the code
 // decode: those of the error, or one with its text. It returns none for nil.
-func refused(err error) []middleware.Issue {
+func decodeIssues(err error) []middleware.Issue {
 	if err == nil {
 		return nil
 	}
@@ -193,26 +193,26 @@ func refused(err error) []middleware.Issue {
 
 // noteUndeclared adds a note about the properties that an open schema does not
 // declare, if the options say so.
-func (j *validation) noteUndeclared(p plan, doc *rawjson.Doc) {
-	if !p.declared() || p.o.Properties != NoteUndeclared || p.compiled.schema == nil || doc == nil {
+func (j *validation) noteUndeclared(p toolPlan, doc *rawjson.Doc) {
+	if !p.declared() || p.options.Properties != NoteUndeclared || p.compiled.schema == nil || doc == nil {
 		return
 	}
-	found := schema.Undeclared(p.compiled.view(), doc.Root(), codeUndeclared)
+	undeclared := schema.Undeclared(p.compiled.view(), doc.Root(), codeUndeclared)
 	var at []string
-	for _, i := range found[:min(len(found), 5)] {
+	for _, i := range undeclared[:min(len(undeclared), 5)] {
 		at = append(at, schema.Clip(i.Path()))
 	}
-	if len(found) > 0 {
-		j.note("tool %s: %d undeclared properties: %s", p.tool.Name, len(found), strings.Join(at, ", "))
+	if len(undeclared) > 0 {
+		j.note("tool %s: %d undeclared properties: %s", p.tool.Name, len(undeclared), strings.Join(at, ", "))
 	}
 }
 
-// meant returns the plan for the declared tool that an unknown name certainly
+// correctName returns the plan for the declared tool that an unknown name certainly
 // means, and corrects the name in v.
-func (j *validation) meant(v *middleware.Verdict) plan {
+func (j *validation) correctName(v *middleware.Verdict) toolPlan {
 	if slices.Contains(j.v.o.Mend, mend.ToolName) {
-		if name, ok := j.known.meant(v.Call.Name); ok {
-			p := j.known.find(name, v.Call.Namespace)
+		if name, ok := j.tools.match(v.Call.Name); ok {
+			p := j.tools.find(name, v.Call.Namespace)
 			if !p.declared() { // in another namespace
 				return p
 			}
@@ -222,17 +222,17 @@ func (j *validation) meant(v *middleware.Verdict) plan {
 			return p
 		}
 	}
-	return plan{}
+	return toolPlan{}
 }
 
-// repaired tries the built-in repairs on invalid arguments, then the user's
+// repair tries the built-in repairs on invalid arguments, then the user's
 // fixers in order. The first result that makes the whole call valid counts.
 // Without one it returns found.
-func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p plan, found seen) seen {
+func (j *validation) repair(ctx context.Context, call middleware.ToolCall, p toolPlan, failed examined) examined {
 	if !p.declared() || ctx.Err() != nil {
-		return found
+		return failed
 	}
-	valid := map[string]seen{} // by the text that became valid
+	valid := map[string]examined{} // by the text that became valid
 	validate := func(args string) []middleware.Issue {
 		if ctx.Err() != nil { // the context has ended: try no further repair
 			return issue(codeUndecided, "", undecided)
@@ -240,31 +240,31 @@ func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p p
 		if _, known := valid[args]; known {
 			return nil
 		}
-		got := j.examine(ctx, p, args, &j.repairs)
+		got := j.examine(ctx, p, args, &j.repairBudget)
 		if len(got.issues) == 0 {
 			valid[args] = got
 		}
 		return got.issues
 	}
-	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Parsed: found.doc, Issues: found.issues,
-		Rules: p.o.Mend, Schema: p.compiled.mend(), Aliases: p.o.Aliases, Validate: validate})
+	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: failed.text, Parsed: failed.doc, Issues: failed.issues,
+		Rules: p.options.Mend, Schema: p.compiled.mend(), Aliases: p.options.Aliases, Validate: validate})
 	if ok && len(validate(text)) == 0 {
 		fixed := valid[text]
-		return seen{text: fixed.text, doc: fixed.doc, changes: slices.Concat(found.changes, changes, fixed.changes)}
+		return examined{text: fixed.text, doc: fixed.doc, changes: slices.Concat(failed.changes, changes, fixed.changes)}
 	}
 	for n, fix := range j.v.o.Fixers {
-		text, ok := j.fixed(ctx, n, fix, *p.tool, call, found.issues)
+		text, ok := j.runFixer(ctx, n, fix, *p.tool, call, failed.issues)
 		if ok && text != call.Arguments && len(validate(text)) == 0 {
 			change := middleware.Change{By: fmt.Sprintf("fixer %d", n), Before: call.Arguments, After: text}
 			fixed := valid[text]
-			return seen{text: fixed.text, doc: fixed.doc, changes: append([]middleware.Change{change}, fixed.changes...)}
+			return examined{text: fixed.text, doc: fixed.doc, changes: append([]middleware.Change{change}, fixed.changes...)}
 		}
 	}
-	return found
+	return failed
 }
 
-// fixed runs a fixer; a panic or a timeout counts as no repair.
-func (j *validation) fixed(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
+// runFixer runs a fixer; a panic or a timeout counts as no repair.
+func (j *validation) runFixer(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
 	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))
 		if !ok {

@@ -55,7 +55,7 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 func (r FieldRule[V]) scope() (tools []string, path string) { return r.Tools, r.Path }
 
 // checkParts does the same for the values whose pointers are accepted by want.
-func (r FieldRule[V]) checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error) {
+func (r FieldRule[V]) checkParts(c *Call, accept func(pointer string) bool) ([]middleware.Issue, error) {
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func (r FieldRule[V]) checkParts(c *Call, want func(pointer string) bool) ([]mid
 			break
 		}
 		switch {
-		case !want(pointer):
+		case !accept(pointer):
 		case !value.Exists():
 			if r.Required {
 				at := middleware.Issue{Pointer: pointer}.Path()
@@ -192,8 +192,8 @@ func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 			if len(issues) == schema.MaxIssues {
 				return
 			}
-			if found := re.FindString(v.Str()); v.Kind() == rawjson.String && found != "" {
-				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointers.Of(v), Message: strings.ReplaceAll(message, "{value}", schema.Clip(found))})
+			if match := re.FindString(v.Str()); v.Kind() == rawjson.String && match != "" {
+				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointers.Of(v), Message: strings.ReplaceAll(message, "{value}", schema.Clip(match))})
 			}
 			for child := range v.Each() {
 				walk(child)
@@ -238,10 +238,10 @@ func NoLoops(after int, polling ...string) Rule {
 		after = 3
 	}
 	return Named("no-loops", RuleFunc(func(_ context.Context, c *Call) ([]middleware.Issue, error) {
-		if c.again || slices.Contains(polling, c.Name) {
+		if c.reasked || slices.Contains(polling, c.Name) {
 			return nil, nil
 		}
-		n := failures(c.Request.Messages, c.ToolCall)
+		n := failuresInARow(c.Request.Messages, c.ToolCall)
 		if n < after || n%after != 0 || n/after&(n/after-1) != 0 {
 			return nil, nil
 		}
@@ -249,9 +249,9 @@ func NoLoops(after int, polling ...string) Rule {
 	}))
 }
 
-// failures returns how many of the last calls of a conversation are equal to c and failed
+// failuresInARow returns how many of the last calls of a conversation are equal to c and failed
 // with the same error.
-func failures(messages []middleware.Message, c middleware.ToolCall) (n int) {
+func failuresInARow(messages []middleware.Message, c middleware.ToolCall) (n int) {
 	arguments, result := rawjson.Canonical(c.Arguments), ""
 	results := map[string]middleware.Message{}
 	for _, m := range slices.Backward(messages) {

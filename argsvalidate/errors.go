@@ -41,12 +41,12 @@ type Error struct {
 	Replies  []middleware.Message // the replies that a re-ask would send, one for each call within Limits.Calls; nil with Turn.NoReplies
 	reasons  []error
 	attempts int
-	plans    []plan // of the tool of each verdict; an undeclared name is the model's own text
+	plans    []toolPlan // of the tool of each verdict; an undeclared name is the model's own text
 }
 
-// failure returns an Error with the verdicts of j.
-func (j *validation) failure(reasons ...error) *Error {
-	return &Error{Verdicts: j.verdicts, reasons: reasons, plans: slices.Clone(j.tools)}
+// newError returns an Error with the verdicts of j.
+func (j *validation) newError(reasons ...error) *Error {
+	return &Error{Verdicts: j.verdicts, reasons: reasons, plans: slices.Clone(j.plans)}
 }
 
 // maxNamed is the number of calls that an error text names.

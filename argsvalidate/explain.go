@@ -12,17 +12,17 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// notes is what explains several issues at once.
-type notes struct {
-	schemaSent bool               // the arguments are a schema
-	instead    []middleware.Issue // said instead of the covered issues
-	covered    map[string]bool    // by pointer
+// explanation is what explains several issues at once.
+type explanation struct {
+	isSchema bool               // the arguments are a schema
+	instead  []middleware.Issue // said instead of the covered issues
+	covered  map[string]bool    // by pointer
 }
 
-// findNotes looks for arguments that are the tool's schema, and for objects
+// explain looks for arguments that are the tool's schema, and for objects
 // whose properties were sent inside an undeclared one.
-func (f *feedback) findNotes(issues []middleware.Issue) notes {
-	n := notes{covered: map[string]bool{}}
+func (f *feedback) explain(issues []middleware.Issue) explanation {
+	n := explanation{covered: map[string]bool{}}
 	missing := map[string][]string{} // keys by object
 	var objects []string
 	for _, i := range issues {
@@ -37,14 +37,14 @@ func (f *feedback) findNotes(issues []middleware.Issue) notes {
 		missing[object] = append(missing[object], segments[len(segments)-1])
 	}
 	if f.sentSchema() {
-		n.schemaSent = true
+		n.isSchema = true
 		n.instead = append(n.instead, middleware.Issue{Message: "you sent the schema of the tool; send values for its properties"})
 		for m := range f.args.Each() {
 			n.covered[rawjson.JoinPointer("", m.Key())] = true
 		}
 	}
 	for _, object := range objects {
-		f.envelope(&n, object, missing[object])
+		f.explainWrapper(&n, object, missing[object])
 	}
 	return n
 }
@@ -59,11 +59,11 @@ func (f *feedback) sentSchema() bool {
 	return len(d.Names) > 0 && !d.Has("properties")
 }
 
-// envelope finds the undeclared property that holds what an object lacks.
-func (f *feedback) envelope(n *notes, object string, missing []string) {
+// explainWrapper finds the undeclared property that holds what an object lacks.
+func (f *feedback) explainWrapper(n *explanation, object string, missing []string) {
 	declared := f.declared(object)
 	for m := range f.args.At(object).Each() {
-		if m.Kind() != rawjson.Object || declared.Has(m.Key()) || object == "" && n.schemaSent {
+		if m.Kind() != rawjson.Object || declared.Has(m.Key()) || object == "" && n.isSchema {
 			continue
 		}
 		fits, all := 0, 0
@@ -95,15 +95,15 @@ func (f *feedback) envelope(n *notes, object string, missing []string) {
 	}
 }
 
-// properties says, of each object with a property too many, which properties
+// writeProperties says, of each object with a property too many, which properties
 // are accepted there. It stops where the text is cut anyway.
-func (f *feedback) properties(issues []middleware.Issue) {
+func (f *feedback) writeProperties(issues []middleware.Issue) {
 	if f.tool.Root() == nil {
 		return
 	}
 	objects := map[string]bool{}
 	for _, i := range issues {
-		if !aboutNames(i.Code) || f.notes.covered[i.Pointer] {
+		if !isNameCode(i.Code) || f.explanation.covered[i.Pointer] {
 			continue
 		}
 		object := parent(i.Pointer)
@@ -114,13 +114,13 @@ func (f *feedback) properties(issues []middleware.Issue) {
 			break
 		}
 		objects[object] = true
-		f.object(object, issues)
+		f.writeObject(object, issues)
 	}
 }
 
-// aboutNames reports whether an issue of that code is about the name of a
+// isNameCode reports whether an issue of that code is about the name of a
 // property, or the lack of one.
-func aboutNames(code string) bool {
+func isNameCode(code string) bool {
 	switch code {
 	case "required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared:
 		return true
@@ -128,24 +128,24 @@ func aboutNames(code string) bool {
 	return false
 }
 
-// object names the properties that an object accepts, if it has one too many.
+// writeObject names the properties that an object accepts, if it has one too many.
 // A key that its schema allows is named together with the key that it may
 // stand for, unless a note says what is wrong with it.
-func (f *feedback) object(pointer string, issues []middleware.Issue) {
+func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 	declared, sent := f.declared(pointer), f.args.At(pointer)
 	if len(declared.Names) == 0 || sent.Kind() != rawjson.Object {
 		return
 	}
-	told := map[string]bool{}
+	flagged := map[string]bool{}
 	for _, i := range issues {
 		if parent(i.Pointer) == pointer {
-			told[i.Pointer] = true
+			flagged[i.Pointer] = true
 		}
 	}
-	there := map[string]bool{}
+	sentKeys := map[string]bool{}
 	var extra []string
 	for m := range sent.Each() {
-		there[m.Key()] = true
+		sentKeys[m.Key()] = true
 		if !declared.Has(m.Key()) {
 			extra = append(extra, m.Key())
 		}
@@ -153,16 +153,16 @@ func (f *feedback) object(pointer string, issues []middleware.Issue) {
 	if len(extra) == 0 {
 		return
 	}
-	free := slices.DeleteFunc(slices.Clone(declared.Names), func(name string) bool { return there[name] })
+	free := slices.DeleteFunc(slices.Clone(declared.Names), func(name string) bool { return sentKeys[name] })
 	var close []string
 	refused := false
 	for _, key := range extra {
-		if told[rawjson.JoinPointer(pointer, key)] {
+		if flagged[rawjson.JoinPointer(pointer, key)] {
 			refused = true
 			continue
 		}
-		if len(close) < maxNames && !f.notes.covered[rawjson.JoinPointer(pointer, key)] {
-			if meant := f.in.hints.key(key, free); meant != "" {
+		if len(close) < maxNames && !f.explanation.covered[rawjson.JoinPointer(pointer, key)] {
+			if meant := f.in.hints.suggestKey(key, free); meant != "" {
 				close = append(close, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
 			}
 		}
@@ -196,11 +196,11 @@ func listProperties(d *view.Declared) string {
 	optional := len(d.Names) - required
 	switch {
 	case required == 0:
-		return andMore(may, optional)
+		return listWithMore(may, optional)
 	case optional == 0:
-		return "required " + andMore(must, required)
+		return "required " + listWithMore(must, required)
 	}
-	return "required " + andMore(must, required) + "; optional " + andMore(may, optional)
+	return "required " + listWithMore(must, required) + "; optional " + listWithMore(may, optional)
 }
 
 // Bounds of the suggestions in all texts of one step together.
@@ -215,29 +215,29 @@ const (
 // the model reads no more. It is safe for concurrent use: a Feedback function
 // that did not return in time may still run.
 type hints struct {
-	mu       sync.Mutex
-	tools    *schema.ToolNames // nil: not read yet
-	meant    map[string]string // by unknown tool
-	keys     int               // how many keys were looked for
-	compared int               // work done for keys
+	mu        sync.Mutex
+	tools     *schema.ToolNames // nil: not read yet
+	suggested map[string]string // by unknown tool
+	keys      int               // how many keys were looked for
+	compared  int               // work done for keys
 }
 
-// tool returns the available tool that name probably stands for, "" for none.
-func (h *hints) tool(name string, available []string) string {
+// suggestTool returns the available tool that name probably stands for, "" for none.
+func (h *hints) suggestTool(name string, available []string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if meant, known := h.meant[name]; known || len(h.meant) == maxToolHints {
+	if meant, known := h.suggested[name]; known || len(h.suggested) == maxToolHints {
 		return meant
 	}
 	if h.tools == nil {
-		h.tools, h.meant = schema.NewToolNames(available), map[string]string{}
+		h.tools, h.suggested = schema.NewToolNames(available), map[string]string{}
 	}
-	h.meant[name] = h.tools.Suggest(name)
-	return h.meant[name]
+	h.suggested[name] = h.tools.Suggest(name)
+	return h.suggested[name]
 }
 
-// key returns the declared key that key probably stands for, "" for none.
-func (h *hints) key(key string, declared []string) string {
+// suggestKey returns the declared key that key probably stands for, "" for none.
+func (h *hints) suggestKey(key string, declared []string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.keys++; h.keys > maxKeyHints {
@@ -249,27 +249,27 @@ func (h *hints) key(key string, declared []string) string {
 	return meant
 }
 
-// schemaFaults are the codes of issues that a schema explains: its keywords that
+// schemaCodes are the codes of issues that a schema explains: its keywords that
 // refuse a value, and what is found with its help.
-var schemaFaults = set([]string{"type", "enum", "const", "required", "dependentRequired", "dependencies", "dependentSchemas",
+var schemaCodes = setOf([]string{"type", "enum", "const", "required", "dependentRequired", "dependencies", "dependentSchemas",
 	"additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties", "properties", "patternProperties",
 	"items", "prefixItems", "additionalItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format",
 	"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "false", codeUndeclared})
 
-// schemaFault reports whether a schema explains issues of that code.
-func schemaFault(code string) bool { return schemaFaults[code] }
+// isSchemaCode reports whether a schema explains issues of that code.
+func isSchemaCode(code string) bool { return schemaCodes[code] }
 
-// excerpt adds the schemas of the parts that failed, each under the name of the
+// writeSchemas adds the schemas of the parts that failed, each under the name of the
 // value that it is the schema of: of a property that is not declared, that is
 // the object around it. A schema inside another one is not said again.
-func (f *feedback) excerpt(issues []middleware.Issue) {
+func (f *feedback) writeSchemas(issues []middleware.Issue) {
 	if f.tool.Root() == nil {
 		return
 	}
 	var places []string
 	for _, i := range issues {
-		if !schemaFault(i.Code) {
+		if !isSchemaCode(i.Code) {
 			continue
 		}
 		at := i.Pointer
@@ -305,7 +305,7 @@ func (f *feedback) excerpt(issues []middleware.Issue) {
 	}
 }
 
-func set(names []string) map[string]bool {
+func setOf(names []string) map[string]bool {
 	s := make(map[string]bool, len(names))
 	for _, n := range names {
 		s[n] = true

@@ -11,26 +11,26 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// heldBatch is a batch whose valid calls wait until its invalid calls are
+// keptBatch is a batch whose valid calls wait until its invalid calls are
 // corrected.
-type heldBatch struct {
-	resp     *middleware.Response
-	attempt  int                  // the number of the attempt that returned resp
-	message  middleware.Message   // the message of resp with the corrections, followed by new calls
-	verdicts []middleware.Verdict // on the calls of message
-	tools    []plan               // of the calls of message
-	asked    []bool               // whether the last turn asked for the call
-	refused  map[int]string       // why rules refuse a call that was held, beside its new siblings
+type keptBatch struct {
+	resp       *middleware.Response
+	attempt    int                  // the number of the attempt that returned resp
+	message    middleware.Message   // the message of resp with the corrections, followed by new calls
+	verdicts   []middleware.Verdict // on the calls of message
+	plans      []toolPlan           // of the calls of message
+	inLastTurn []bool               // whether the last turn asked for the call
+	refusals   map[int]string       // why rules refuse a call that was held, beside its new siblings
 }
 
-// heldSiblings returns the held calls that would run together with those of
+// keptSiblings returns the held calls that would run together with those of
 // the last response, and which of its calls repeat one of them. It returns
 // none if the response replaces the batch.
-func (s *step) heldSiblings() (held []middleware.ToolCall, repeated []bool) {
-	if s.held == nil || len(s.checked.excess) > 0 {
+func (s *validateStep) keptSiblings() (kept []middleware.ToolCall, repeated []bool) {
+	if s.kept == nil || len(s.checked.excess) > 0 {
 		return nil, nil
 	}
-	_, at, ok := batch.Splice(s.held.message, written(s.last.Message, s.checked.verdicts), s.held.verdicts)
+	_, at, ok := batch.Splice(s.kept.message, withValidCalls(s.last.Message, s.checked.verdicts), s.kept.verdicts)
 	if !ok {
 		return nil, nil
 	}
@@ -38,12 +38,12 @@ func (s *step) heldSiblings() (held []middleware.ToolCall, repeated []bool) {
 	for n, i := range at {
 		repeated[n] = i < 0
 	}
-	return s.held.valid(), repeated
+	return s.kept.validCalls(), repeated
 }
 
-// hold keeps the valid calls of a failed batch, or inserts the corrected calls
+// updateBatch keeps the valid calls of a failed batch, or inserts the corrected calls
 // into the held batch.
-func (s *step) hold() {
+func (s *validateStep) updateBatch() {
 	if s.v.o.Batch != batch.KeepValid {
 		s.noteLost()
 		return
@@ -51,140 +51,134 @@ func (s *step) hold() {
 	if len(s.checked.excess) > 0 {
 		return // the held batch stays; a message with too many calls is never held
 	}
-	if s.held != nil && len(s.checked.calls) == 0 {
+	if s.kept != nil && len(s.checked.calls) == 0 {
 		s.withdraw()
 		return
 	}
-	now := written(s.last.Message, s.checked.verdicts)
-	if s.held != nil {
-		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
-			s.held.message = history.FixIDs(s.req.Messages, spliced)
-			s.held.accept(&s.checked, at)
-			s.held.refused = nil
+	now := withValidCalls(s.last.Message, s.checked.verdicts)
+	if s.kept != nil {
+		if spliced, at, ok := batch.Splice(s.kept.message, now, s.kept.verdicts); ok {
+			s.kept.message = history.FixIDs(s.req.Messages, spliced)
+			s.kept.setVerdicts(&s.checked, at)
+			s.kept.refusals = nil
 			return
 		}
-		s.held = nil // the response replaces the batch
+		s.kept = nil // the response replaces the batch
 	}
 	if s.checked.invalid() {
-		s.held = &heldBatch{resp: s.last, attempt: s.attempt, message: now}
+		s.kept = &keptBatch{resp: s.last, attempt: s.attempt, message: now}
 		at := make([]int, len(now.ToolCalls))
 		for i := range at {
 			at[i] = i
 		}
-		s.held.accept(&s.checked, at)
+		s.kept.setVerdicts(&s.checked, at)
 	}
 }
 
-// accept puts the verdicts of j in the places of its calls in the message.
-func (h *heldBatch) accept(j *validation, at []int) {
-	grow := len(h.message.ToolCalls) - len(h.verdicts)
-	h.verdicts = append(h.verdicts, make([]middleware.Verdict, grow)...)
-	h.tools = append(h.tools, make([]plan, grow)...)
-	h.asked = make([]bool, len(h.verdicts))
+// setVerdicts puts the verdicts of j in the places of its calls in the message.
+func (b *keptBatch) setVerdicts(j *validation, at []int) {
+	grow := len(b.message.ToolCalls) - len(b.verdicts)
+	b.verdicts = append(b.verdicts, make([]middleware.Verdict, grow)...)
+	b.plans = append(b.plans, make([]toolPlan, grow)...)
+	b.inLastTurn = make([]bool, len(b.verdicts))
 	for n, i := range at {
 		if i < 0 {
 			continue // a repetition
 		}
 		verdict := j.verdicts[n]
-		verdict.Call = h.message.ToolCalls[i]
-		h.asked[i], h.verdicts[i], h.tools[i] = true, verdict, j.tools[n]
+		verdict.Call = b.message.ToolCalls[i]
+		b.inLastTurn[i], b.verdicts[i], b.plans[i] = true, verdict, j.plans[n]
 	}
 }
 
 // withdraw applies a response without calls to a held batch. If all open calls
 // were to unknown tools, the model has withdrawn them, and the step returns
 // the held calls. Otherwise the model has given up the batch.
-func (s *step) withdraw() {
-	valid := s.held.valid()
+func (s *validateStep) withdraw() {
+	valid := s.kept.validCalls()
 	if len(valid) == 0 {
-		s.held = nil
+		s.kept = nil
 		return
 	}
-	if !s.held.complete() || s.last.FinishReason == middleware.FinishFilter || s.last.Message.Refused() {
+	if !s.kept.complete() || s.last.FinishReason == middleware.FinishFilter || s.last.Message.Refused() {
 		s.tally.Note(fmt.Sprintf("attempt %d has no tool call: the held calls were given up: %s", s.attempt, toolNames(valid)))
-		s.held = nil
+		s.kept = nil
 		return
 	}
 	s.tally.Note(fmt.Sprintf("attempt %d has no tool call: the calls to unknown tools were withdrawn, and the held calls are returned", s.attempt))
-	h := *s.held
-	h.message = h.message.Clone()
-	h.message.ToolCalls, h.verdicts, h.tools = valid, nil, nil
-	for i, v := range s.held.verdicts {
+	b := *s.kept
+	b.message = b.message.Clone()
+	b.message.ToolCalls, b.verdicts, b.plans = valid, nil, nil
+	for i, v := range s.kept.verdicts {
 		if v.OK() {
-			h.verdicts, h.tools = append(h.verdicts, v), append(h.tools, s.held.tools[i])
+			b.verdicts, b.plans = append(b.verdicts, v), append(b.plans, s.kept.plans[i])
 		}
 	}
-	s.held = &h
+	s.kept = &b
 }
 
-// recheck runs the rules on the held calls that the response does not hold: their
+// recheckKept runs the rules on the held calls that the response does not hold: their
 // siblings have changed.
-func (s *step) recheck(ctx context.Context) error {
-	h := s.held
-	if h == nil || len(s.v.o.Rules) == 0 {
+func (s *validateStep) recheckKept(ctx context.Context) error {
+	b := s.kept
+	if b == nil || len(s.v.o.Rules) == 0 {
 		return nil
 	}
 	j := s.checked
-	j.calls, j.verdicts, j.tools, j.docs, j.held, j.repeated, j.notes = nil, nil, nil, nil, nil, nil, nil
+	j.calls, j.verdicts, j.plans, j.docs, j.kept, j.repeated, j.notes = nil, nil, nil, nil, nil, nil, nil
 	var places []int
-	for i, c := range h.message.ToolCalls {
-		if h.asked[i] || !h.verdicts[i].OK() {
-			j.held = append(j.held, c)
+	for i, c := range b.message.ToolCalls {
+		if b.inLastTurn[i] || !b.verdicts[i].OK() {
+			j.kept = append(j.kept, c)
 			continue
 		}
-		v := h.verdicts[i]
+		v := b.verdicts[i]
 		v.Notes = nil // the rules remark again
-		places, j.calls, j.verdicts, j.tools = append(places, i), append(j.calls, c), append(j.verdicts, v), append(j.tools, h.tools[i])
+		places, j.calls, j.verdicts, j.plans = append(places, i), append(j.calls, c), append(j.verdicts, v), append(j.plans, b.plans[i])
 	}
-	err := j.rules(ctx)
+	err := j.runAllRules(ctx)
 	for n, i := range places {
-		if h.verdicts[i] = j.verdicts[n]; !h.verdicts[i].OK() {
-			if h.refused == nil {
-				h.refused = map[int]string{}
+		if b.verdicts[i] = j.verdicts[n]; !b.verdicts[i].OK() {
+			if b.refusals == nil {
+				b.refusals = map[int]string{}
 			}
-			h.refused[i] = text.Label(h.verdicts[i].Issues[0].Message)
+			b.refusals[i] = text.Label(b.verdicts[i].Issues[0].Message)
 		}
 	}
 	s.checked.notes, s.checked.failures = append(s.checked.notes, j.notes...), j.failures
 	return err
 }
 
-// valid returns the valid calls, which are held; nil without a batch.
-func (h *heldBatch) valid() []middleware.ToolCall {
-	if h == nil {
+// validCalls returns the valid calls, which are held; nil without a batch.
+func (b *keptBatch) validCalls() []middleware.ToolCall {
+	if b == nil {
 		return nil
 	}
-	var calls []middleware.ToolCall
-	for _, v := range h.verdicts {
-		if v.OK() {
-			calls = append(calls, v.Call)
-		}
-	}
-	return calls
+	return batch.Valid(b.verdicts)
 }
 
-// left names the invalid calls that the last turn did not mention.
-func (h *heldBatch) left() string {
-	if h == nil {
+// stillInvalid names the invalid calls that the last turn did not mention.
+func (b *keptBatch) stillInvalid() string {
+	if b == nil {
 		return ""
 	}
 	var names []string
-	for i, v := range h.verdicts {
-		if !v.OK() && !h.asked[i] {
+	for i, v := range b.verdicts {
+		if !v.OK() && !b.inLastTurn[i] {
 			name := "the call to " + text.Label(v.Call.Name)
-			if why := h.refused[i]; why != "" {
+			if why := b.refusals[i]; why != "" {
 				name += ", which was valid before (" + why + ")"
 			}
 			names = append(names, name)
 		}
 	}
-	return andMore(names[:min(len(names), maxNamed)], len(names))
+	return listWithMore(names[:min(len(names), maxNamed)], len(names))
 }
 
 // complete reports whether the batch has valid calls, and no invalid calls
 // except those to unknown tools.
-func (h *heldBatch) complete() bool {
-	return len(h.valid()) > 0 && !slices.ContainsFunc(h.verdicts, func(v middleware.Verdict) bool {
+func (b *keptBatch) complete() bool {
+	return len(b.validCalls()) > 0 && !slices.ContainsFunc(b.verdicts, func(v middleware.Verdict) bool {
 		return !v.OK() && v.Issues[0].Code != codeUnknownTool
 	})
 }
@@ -195,5 +189,5 @@ func toolNames(calls []middleware.ToolCall) string {
 	for _, c := range calls[:min(len(calls), maxNamed)] {
 		all = append(all, text.Label(c.Name))
 	}
-	return andMore(all, len(calls))
+	return listWithMore(all, len(calls))
 }

@@ -15,26 +15,27 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// ask makes the next request. It appends the failed turn and its replies, or
+// reask makes the next request. It appends the failed turn and its replies, or
 // does what Options.FreshOnRepeat says.
-func (s *step) ask(ctx context.Context, sent middleware.Message) {
-	if s.v.o.FreshOnRepeat && s.failures.Same() > 1 && s.held == nil {
-		reply := middleware.User(s.afresh(ctx))
+func (s *validateStep) reask(ctx context.Context, sent middleware.Message) {
+	s.rejected = s.rejected || s.isModelsFault()
+	if s.v.o.FreshOnRepeat && s.repeats.Same() > 1 && s.kept == nil {
+		reply := middleware.User(s.freshText(ctx))
 		s.tally.Note(fmt.Sprintf("attempt %d brought the same invalid calls again: attempt %d leaves the failed turns out", s.attempt, s.attempt+1))
 		s.record([]middleware.Message{reply})
 		s.turns = nil
 		s.extend([]middleware.Message{reply})
 		return
 	}
-	turn := s.turn(ctx, sent)
+	turn := s.failedTurn(ctx, sent)
 	s.record(turn[1:])
 	s.extend(turn)
 }
 
-// turn returns the messages that the next request appends: the failed message
+// failedTurn returns the messages that the next request appends: the failed message
 // and the replies to its calls. Replaced ids are numbered across the failed
 // turns, so that they stay unique.
-func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.Message {
+func (s *validateStep) failedTurn(ctx context.Context, sent middleware.Message) []middleware.Message {
 	n := len(s.checked.calls)
 	echo := s.last.Message
 	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
@@ -45,8 +46,8 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, &s.checked, s.attempt, s.failures.Same() > 1, false))
-	if left := s.held.left(); left != "" {
+	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, &s.checked, s.attempt, s.repeats.Same() > 1, false))
+	if left := s.kept.stillInvalid(); left != "" {
 		last := &turn[len(turn)-1]
 		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."
 	}
@@ -55,19 +56,17 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 
 // extend appends a failed turn to the next request, after the earlier turns
 // that fit into the limit.
-func (s *step) extend(turn []middleware.Message) {
+func (s *validateStep) extend(turn []middleware.Message) {
 	limit := s.v.o.Limits.Turns
 	if s.v.o.LastTurnOnly {
 		limit = 0
 	}
 	s.turns = history.Recent(append(s.turns, turn), limit)
-	asked := s.req.With(slices.Concat(s.turns...)...)
-	asked.Sink = s.asked.Sink
-	s.asked = asked
+	s.asked = s.first.With(slices.Concat(s.turns...)...)
 }
 
-// afresh describes the errors of calls that the next request does not contain.
-func (s *step) afresh(ctx context.Context) string {
+// freshText describes the errors of calls that the next request does not contain.
+func (s *validateStep) freshText(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString("Calling tools failed twice in the same way, and nothing was executed. Call them in another way, all that are needed. What was wrong:")
 	for _, reply := range batch.Replies(s.checked.verdicts, batch.ReissueAll, s.v.render(ctx, &s.checked, s.attempt, false, true)) {
@@ -78,10 +77,10 @@ func (s *step) afresh(ctx context.Context) string {
 	return text.Clip(b.String(), maxText)
 }
 
-// modelsFault reports whether a call is invalid for another reason than that
+// isModelsFault reports whether a call is invalid for another reason than that
 // it could not be checked.
-func (s *step) modelsFault() bool {
-	for v := range s.open() {
+func (s *validateStep) isModelsFault() bool {
+	for v := range s.invalid() {
 		for _, i := range v.Issues {
 			if i.Code != codeUndecided {
 				return true
@@ -91,14 +90,14 @@ func (s *step) modelsFault() bool {
 	return false
 }
 
-// lacksCall reports whether the request demands a tool call and the response
+// missingCall reports whether the request demands a tool call and the response
 // has none. It returns false for a response that was refused, filtered or cut
 // off, or that has a call that the provider ran itself.
-func (s *step) lacksCall(resp *middleware.Response) bool {
+func (s *validateStep) missingCall(resp *middleware.Response) bool {
 	if s.req.ToolChoice.Mode != middleware.ToolRequired && s.req.ToolChoice.Name == "" {
 		return false
 	}
-	if resp.Message.Refused() || len(resp.Message.ToolCalls) > 0 || len(resp.Choices) > 0 || len(s.known.available()) == 0 {
+	if resp.Message.Refused() || len(resp.Message.ToolCalls) > 0 || len(resp.Choices) > 0 || len(s.tools.available()) == 0 {
 		return false
 	}
 	switch resp.FinishReason {
@@ -109,44 +108,44 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 	return !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
 }
 
-// demand asks the model once more for the call that the request demands. If
-// done is true, the step returns the response or the held batch, or err.
-func (s *step) demand(ctx context.Context) (done bool, err error) {
+// afterNoCall reports what follows a response without the call that the request demands:
+// one more request for the call, or else whether the step returns an error.
+func (s *validateStep) afterNoCall() (again, raises bool) {
 	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
-	if p := s.known.find(s.req.ToolChoice.Name, ""); p.declared() {
-		limit, policy = p.o.MaxAttempts, p.o.OnExhausted
+	if p := s.tools.find(s.req.ToolChoice.Name, ""); p.declared() {
+		limit, policy = p.options.MaxAttempts, p.options.OnExhausted
 	}
 	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
-	if !inside && !s.demanded && s.attempt < limit { // an inner middleware such as textcall has already re-asked
-		s.demanded = true
-		reply := middleware.User(demandText(s.req.ToolChoice.Name, s.known.available()))
-		s.record([]middleware.Message{reply})
-		said := s.last.Message
-		if strings.TrimSpace(said.Text()) == "" {
-			said = history.Text("")
-		}
-		s.extend([]middleware.Message{said, reply})
-		return false, nil
+	if !inside && !s.askedForCall && s.attempt < limit { // an inner middleware such as textcall has already re-asked
+		return true, false
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	if s.held != nil || policy == middleware.Pass {
-		return true, nil
-	}
-	s.record(nil)
-	return true, &Error{Response: s.last, reasons: []error{ErrExhausted, ErrNoCall}}
+	return false, policy != middleware.Pass
 }
 
-// demandText is the reply to a response without a call.
-func demandText(only string, available []string) string {
+// askForCall makes the next request, which demands a call in words.
+func (s *validateStep) askForCall() {
+	s.askedForCall = true
+	reply := middleware.User(askForCallText(s.req.ToolChoice.Name, s.tools.available()))
+	s.record([]middleware.Message{reply})
+	said := s.last.Message
+	if strings.TrimSpace(said.Text()) == "" {
+		said = history.Text("")
+	}
+	s.extend([]middleware.Message{said, reply})
+}
+
+// askForCallText is the reply to a response without a call.
+func askForCallText(only string, available []string) string {
 	if only != "" {
 		return fmt.Sprintf("Your last message calls no tool, but the tool '%.64s' must be called now. Call it.", strings.ToValidUTF8(only, "\uFFFD"))
 	}
-	return fmt.Sprintf("Your last message calls no tool, but a tool must be called now. Call one of these tools: %s.", names(available))
+	return fmt.Sprintf("Your last message calls no tool, but a tool must be called now. Call one of these tools: %s.", listNames(available))
 }
 
-// call makes one model call, on a re-ask perhaps with a constraint.
-func (s *step) call(ctx context.Context, asked *middleware.Request) (*middleware.Response, error) {
-	tool, mode := s.forced(asked)
+// callModel makes one model call, on a re-ask perhaps with a constraint.
+func (s *validateStep) callModel(ctx context.Context, asked *middleware.Request) (*middleware.Response, error) {
+	tool, mode := s.constraint(asked)
 	if tool == nil {
 		return s.tally.Call(ctx, s.next, asked)
 	}
@@ -183,7 +182,7 @@ func (s *step) call(ctx context.Context, asked *middleware.Request) (*middleware
 		}
 		why = "the answer had no call"
 	}
-	s.free = true
+	s.unconstrained = true
 	s.tally.Note(fmt.Sprintf("attempt %d was made again without the constraint %s: %s", s.attempt, mode, why))
 	if ctx.Err() != nil {
 		return resp, err
@@ -191,22 +190,34 @@ func (s *step) call(ctx context.Context, asked *middleware.Request) (*middleware
 	return s.tally.Call(ctx, s.next, asked)
 }
 
-// forced returns the tool to whose calls the next attempt is constrained; nil for none.
-func (s *step) forced(asked *middleware.Request) (*middleware.Tool, Constrain) {
-	if s.v.o.Constrain <= NoConstraint && s.v.o.PerTool == nil || s.attempt == 1 || s.free || s.last == nil || s.refusal != nil || s.held != nil ||
-		asked.ToolChoice.Mode == middleware.ToolNone || len(s.checked.verdicts) != 1 || len(s.last.Choices) > 0 {
+// constraint returns the tool to whose calls the next attempt is constrained; nil for none.
+func (s *validateStep) constraint(asked *middleware.Request) (*middleware.Tool, Constrain) {
+	if s.v.o.Constrain <= NoConstraint && s.v.o.PerTool == nil || !s.correctsOneCall() || asked.ToolChoice.Mode == middleware.ToolNone {
 		return nil, 0
 	}
 	v := s.checked.verdicts[0]
-	p := s.known.find(v.Call.Name, v.Call.Namespace)
-	ofForm := func(i middleware.Issue) bool { return slices.Contains(formIssues, i.Code) }
-	if !p.declared() || p.o.Constrain <= NoConstraint || p.tool.Kind != middleware.KindFunction || p.tool.Destructive || p.twice || p.compiled.schema == nil || len(v.Issues) == 0 ||
-		slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return !ofForm(i) }) ||
-		!slices.ContainsFunc(asked.Tools, func(t middleware.Tool) bool { return t.Name == p.tool.Name }) ||
-		p.o.Constrain == ConstrainResponseFormat && strings.Contains(string(p.tool.Parameters), `"$ref"`) {
+	p := s.tools.find(v.Call.Name, v.Call.Namespace)
+	if !p.constrainable() || !aboutForm(v.Issues) || !slices.ContainsFunc(asked.Tools, func(t middleware.Tool) bool { return t.Name == p.tool.Name }) {
 		return nil, 0
 	}
-	return p.tool, p.o.Constrain
+	return p.tool, p.options.Constrain
+}
+
+// correctsOneCall reports whether the next attempt corrects one call of the last response, and
+// no attempt before has shown that a constraint does not help.
+func (s *validateStep) correctsOneCall() bool {
+	return s.attempt > 1 && !s.unconstrained && s.last != nil && s.refusal == nil && s.kept == nil && len(s.checked.verdicts) == 1 && len(s.last.Choices) == 0
+}
+
+// constrainable reports whether calls of the tool may be constrained.
+func (p toolPlan) constrainable() bool {
+	return p.declared() && p.options.Constrain > NoConstraint && p.tool.Kind == middleware.KindFunction && !p.tool.Destructive && !p.ambiguous && p.compiled.schema != nil &&
+		!(p.options.Constrain == ConstrainResponseFormat && strings.Contains(string(p.tool.Parameters), `"$ref"`))
+}
+
+// aboutForm reports whether all issues are about the form of arguments.
+func aboutForm(issues []middleware.Issue) bool {
+	return len(issues) > 0 && !slices.ContainsFunc(issues, func(i middleware.Issue) bool { return !slices.Contains(formIssues, i.Code) })
 }
 
 // formIssues are the codes of issues about the form of arguments. A constraint helps

@@ -46,9 +46,9 @@ type Call struct {
 	Siblings            []middleware.ToolCall // the other calls of the message, as sent: those after this one, then those before it
 	Request             *middleware.Request   // the request of the step, without its failed turns; never nil. In Validator.Validate it holds only the tools
 
-	again bool // in a re-ask
-	notes *noteList
-	read  func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
+	reasked bool // in a re-ask
+	notes   *noteList
+	read    func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
 }
 
 // parsed returns the parsed arguments. A rule may have replaced Arguments.
@@ -58,7 +58,7 @@ func (c *Call) parsed() (*rawjson.Doc, error) {
 			return doc, nil
 		}
 	}
-	return accepted(c.Arguments)
+	return parseAccepted(c.Arguments)
 }
 
 // where names the tool if it is declared. Other names are the model's own
@@ -98,8 +98,8 @@ type namedRule struct {
 
 func (r namedRule) Name() string { return r.name }
 
-// inner returns the rule without the names that Named gave it.
-func inner(r Rule) Rule {
+// unwrapRule returns the rule without the names that Named gave it.
+func unwrapRule(r Rule) Rule {
 	for {
 		named, ok := r.(namedRule)
 		if !ok {
@@ -129,12 +129,12 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if err != nil {
 			return nil, err
 		}
-		if twin := caseTwin(doc.Root()); twin.Exists() {
+		if twin := keyWithTwin(doc.Root()); twin.Exists() {
 			return issue(codeDecode, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
 		}
 		var args A
 		if err := unmarshal(doc.Root(), &args); err != nil {
-			return decodeIssue(doc.Root(), err), nil
+			return unmarshalIssues(doc.Root(), err), nil
 		}
 		return check(ctx, args, c)
 	}}
@@ -152,9 +152,9 @@ func (r forTools) Check(ctx context.Context, c *Call) ([]middleware.Issue, error
 
 func (r forTools) scope() (tools []string, path string) { return r.tools, "" }
 
-// accepted parses arguments that the validator has already accepted, whatever
+// parseAccepted parses arguments that the validator has already accepted, whatever
 // its limits are.
-func accepted(arguments string) (*rawjson.Doc, error) {
+func parseAccepted(arguments string) (*rawjson.Doc, error) {
 	return rawjson.Parse(arguments, rawjson.Limits{Bytes: -1, Depth: maxDepth, Number: -1, Exponent: -1})
 }
 
@@ -190,30 +190,30 @@ func unmarshal(v rawjson.Value, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-// caseTwin returns a member whose key differs from another key of the same
+// keyWithTwin returns a member whose key differs from another key of the same
 // object only in letter case. encoding/json decodes both into one field, so a
 // rule would see another value than the tool.
-func caseTwin(v rawjson.Value) rawjson.Value {
-	seen := map[string]bool{}
+func keyWithTwin(v rawjson.Value) rawjson.Value {
+	keys := map[string]bool{}
 	for child := range v.Each() {
 		if child.IsMember() {
 			folded := strings.ToLower(child.Key())
-			if seen[folded] {
+			if keys[folded] {
 				return child
 			}
-			seen[folded] = true
+			keys[folded] = true
 		}
-		if twin := caseTwin(child); twin.Exists() {
+		if twin := keyWithTwin(child); twin.Exists() {
 			return twin
 		}
 	}
 	return rawjson.Value{}
 }
 
-// decodeIssue describes an error of encoding/json without Go names. It leaves
+// unmarshalIssues describes an error of encoding/json without Go names. It leaves
 // out the place if encoding/json gives no place in the arguments: no index for
 // an element, and a Go field name for a field without a tag.
-func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
+func unmarshalIssues(root rawjson.Value, err error) []middleware.Issue {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return issue(codeDecode, "", "the arguments cannot be decoded")
@@ -228,10 +228,10 @@ func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
 	return issue(codeDecode, pointer, fmt.Sprintf("wanted a value that fits %s; sent %s", wrong.Type.Kind(), wrong.Value))
 }
 
-// rules runs every rule on every call that is valid so far, except on calls
+// runAllRules runs every rule on every call that is valid so far, except on calls
 // that repeat a held call. If the options say so, the first rule that could
 // not decide ends it, and the remaining calls are marked.
-func (j *validation) rules(ctx context.Context) error {
+func (j *validation) runAllRules(ctx context.Context) error {
 	if len(j.v.o.Rules) == 0 {
 		return nil
 	}
@@ -242,7 +242,7 @@ func (j *validation) rules(ctx context.Context) error {
 			all = append(all, c)
 		}
 	}
-	all = append(all, j.held...)
+	all = append(all, j.kept...)
 	others, at := slices.Concat(all, all), -1
 	for i := range j.calls {
 		if j.repeats(i) {
@@ -253,9 +253,9 @@ func (j *validation) rules(ctx context.Context) error {
 		if !validated(v.Call.Kind) {
 			continue
 		}
-		check := j.rulesOn
+		check := j.runRules
 		if !v.OK() {
-			check = j.fieldRulesOn
+			check = j.runFieldRules
 		}
 		wasOK := v.OK()
 		if err := check(ctx, i, siblings); err != nil {
@@ -276,26 +276,26 @@ func (j *validation) rules(ctx context.Context) error {
 // repeats reports whether a held call runs instead of the i-th one.
 func (j *validation) repeats(i int) bool { return j.repeated != nil && j.repeated[i] }
 
-// callOf returns the input of rules for the i-th call.
-func (j *validation) callOf(i int, siblings []middleware.ToolCall) *Call {
+// ruleCall returns the input of rules for the i-th call.
+func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 	doc, call := j.doc(i), j.verdicts[i].Call
 	read := sync.OnceValues(func() (*rawjson.Doc, error) {
 		if doc != nil {
 			return doc, nil
 		}
-		return accepted(call.Arguments)
+		return parseAccepted(call.Arguments)
 	})
-	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, again: j.again}
-	if p := j.tools[i]; p.declared() {
+	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, reasked: j.reasked}
+	if p := j.plans[i]; p.declared() {
 		c.Tool = *p.tool
 	}
 	return c
 }
 
-// rulesOn runs every rule on the i-th call. Each rule gets its own copy of the
+// runRules runs every rule on the i-th call. Each rule gets its own copy of the
 // Call, because a rule that timed out may still use its copy.
-func (j *validation) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
-	v, c := &j.verdicts[i], j.callOf(i, siblings)
+func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+	v, c := &j.verdicts[i], j.ruleCall(i, siblings)
 	for n, r := range j.v.o.Rules {
 		name, notes := j.v.ruleName(n), &noteList{}
 		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(ctx context.Context) ([]middleware.Issue, error) {
@@ -312,31 +312,31 @@ func (j *validation) rulesOn(ctx context.Context, i int, siblings []middleware.T
 		case err != nil && j.v.o.OnRuleError == FailStep:
 			return err
 		case err != nil:
-			j.failed(err)
+			j.noteFailure(err)
 			if j.v.o.OnRuleError == Ignore {
 				continue
 			}
 			issues = issue(codeUndecided, "", notChecked)
 		default:
-			j.remark(v, name, c, notes.take())
+			j.addNotes(v, name, c, notes.close())
 		}
-		for _, found := range issues[:min(len(issues), schema.MaxIssues-len(v.Issues))] {
-			if found.Code == "" {
-				found.Code = codeRule
+		for _, one := range issues[:min(len(issues), schema.MaxIssues-len(v.Issues))] {
+			if one.Code == "" {
+				one.Code = codeRule
 			}
-			v.Issues = append(v.Issues, found)
+			v.Issues = append(v.Issues, one)
 		}
 	}
 	if !v.OK() {
 		doc, _ := c.read()
-		j.keep(i, doc) // for the reply
+		j.storeDoc(i, doc) // for the reply
 	}
 	return nil
 }
 
-// remark adds the notes of a rule on a call to the call's verdict and to the
+// addNotes adds the notes of a rule on a call to the call's verdict and to the
 // report.
-func (j *validation) remark(v *middleware.Verdict, name string, c *Call, notes []string) {
+func (j *validation) addNotes(v *middleware.Verdict, name string, c *Call, notes []string) {
 	v.Notes = append(v.Notes, notes...)
 	for _, text := range notes {
 		j.note("%s on %s: %s", name, c.where(), text)
@@ -361,8 +361,8 @@ func (n *noteList) add(text string) {
 	}
 }
 
-// take returns the notes and closes the list.
-func (n *noteList) take() []string {
+// close returns the notes and closes the list.
+func (n *noteList) close() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := n.list
@@ -370,33 +370,33 @@ func (n *noteList) take() []string {
 	return list
 }
 
-// partly is a rule that can check some values of a call and skip others.
-type partly interface {
+// partialRule is a rule that can check some values of a call and skip others.
+type partialRule interface {
 	checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error)
 }
 
-// fieldRulesOn runs the field rules on the i-th call, which is invalid, for
+// runFieldRules runs the field rules on the i-th call, which is invalid, for
 // the values that are valid. So one reply has both kinds of issues. A rule
 // that cannot decide adds nothing here.
-func (j *validation) fieldRulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v := &j.verdicts[i]
-	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := inner(r).(partly); return ok }) || !j.tools[i].readable(v) {
+	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.plans[i].failedOnlySchema(v) {
 		return nil
 	}
-	want, call := apartFrom(v.Issues), j.callOf(i, siblings)
+	accept, call := withoutIssues(v.Issues), j.ruleCall(i, siblings)
 	for n, r := range j.v.o.Rules {
-		rule, ok := inner(r).(partly)
+		rule, ok := unwrapRule(r).(partialRule)
 		if !ok {
 			continue
 		}
 		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(context.Context) ([]middleware.Issue, error) {
-			return rule.checkParts(call, want)
+			return rule.checkParts(call, accept)
 		})
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return run.ContextError(ctx)
 		case err != nil:
-			j.failed(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.tools[i].tool.Name, err))
+			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.plans[i].tool.Name, err))
 			continue
 		}
 		v.Issues = append(v.Issues, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))]...)
@@ -404,9 +404,9 @@ func (j *validation) fieldRulesOn(ctx context.Context, i int, siblings []middlew
 	return nil
 }
 
-// readable reports whether the call failed its schema and passed all earlier
+// failedOnlySchema reports whether the call failed its schema and passed all earlier
 // checks.
-func (p plan) readable(v *middleware.Verdict) bool {
+func (p toolPlan) failedOnlySchema(v *middleware.Verdict) bool {
 	if !p.declared() || p.compiled.schema == nil {
 		return false
 	}
@@ -420,9 +420,9 @@ func (p plan) readable(v *middleware.Verdict) bool {
 	})
 }
 
-// apartFrom returns a function that reports whether a value has no issue at
+// withoutIssues returns a function that reports whether a value has no issue at
 // its place, above it or below it.
-func apartFrom(issues []middleware.Issue) func(pointer string) bool {
+func withoutIssues(issues []middleware.Issue) func(pointer string) bool {
 	refused := map[string]bool{} // pointers of issues, and those above them
 	at := map[string]bool{}
 	for _, i := range issues {

@@ -16,30 +16,32 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// toolbox holds the tools of one step: the Validator's own and the request's.
+// requestTools holds the tools of one step: the Validator's own and the request's.
 // Each tool is looked up once, not for each call.
-type toolbox struct {
-	v        *Validator
-	req      *middleware.Request
-	plans    []plan          // of the declared tools that were looked up
-	names    []string        // the names of the tools that a model may call; see available
-	others   *announce.Tools // see announced
-	variants *mend.Names     // the same names; see meant
-	hints    hints           // of the feedback texts
-	checked  bool            // misspelt has run
+type requestTools struct {
+	v             *Validator
+	req           *middleware.Request
+	plans         []toolPlan      // of the declared tools that were looked up
+	names         []string        // the names of the tools that a model may call; see available
+	announcements *announce.Tools // see announced
+	variants      *mend.Names     // the same names; see meant
+	hints         hints           // of the feedback texts
+	notedMisspelt bool            // misspelt has run
 }
 
-func (v *Validator) newToolbox(req *middleware.Request) toolbox { return toolbox{v: v, req: req} }
+func (v *Validator) requestTools(req *middleware.Request) requestTools {
+	return requestTools{v: v, req: req}
+}
 
 // find returns the plan for the tool of that name in the namespace of a call. The
 // Validator's own tools come first, then the request's.
-func (t *toolbox) find(name, space string) plan {
+func (t *requestTools) find(name, space string) toolPlan {
 	for _, p := range t.plans {
 		if p.tool.Name == name && p.space == space {
 			return p
 		}
 	}
-	p := t.v.find(t.req.Tools, name, space)
+	p := t.v.plan(t.req.Tools, name, space)
 	if p.declared() {
 		t.plans = append(t.plans, p)
 	}
@@ -47,7 +49,7 @@ func (t *toolbox) find(name, space string) plan {
 }
 
 // available returns the names of the tools that a model may call, in order.
-func (t *toolbox) available() []string {
+func (t *requestTools) available() []string {
 	if t.names == nil {
 		t.names = t.v.available(t.req.Tools)
 	}
@@ -55,42 +57,42 @@ func (t *toolbox) available() []string {
 }
 
 // has reports whether a model may call a tool of that name.
-func (t *toolbox) has(name string) bool { return slices.Contains(t.available(), name) }
+func (t *requestTools) has(name string) bool { return slices.Contains(t.available(), name) }
 
 // announced returns the tools that the request announces without listing them.
-func (t *toolbox) announced() *announce.Tools {
-	if t.others == nil {
-		t.others = announce.New(t.req)
+func (t *requestTools) announced() *announce.Tools {
+	if t.announcements == nil {
+		t.announcements = announce.New(t.req)
 	}
-	return t.others
+	return t.announcements
 }
 
-// meant returns the available tool that an unknown name is a variant of.
-func (t *toolbox) meant(name string) (string, bool) {
+// match returns the available tool that an unknown name is a variant of.
+func (t *requestTools) match(name string) (string, bool) {
 	if t.variants == nil {
 		t.variants = mend.NewNames(t.available())
 	}
 	return t.variants.Match(name)
 }
 
-// find returns the plan for a name. Hosted tools do not count, because the
+// plan returns the plan for a name. Hosted tools do not count, because the
 // provider runs them. A call without a namespace is to a tool without one or, if
 // there is none, to a tool of any namespace; a call with a namespace of which no tool
 // is declared is to a tool without one. If several tools are left, and differ, no
 // schema is known to be the one that the provider shows to the model.
-func (v *Validator) find(requested []middleware.Tool, name, space string) plan {
+func (v *Validator) plan(requested []middleware.Tool, name, space string) toolPlan {
 	if name == "" {
-		return plan{}
+		return toolPlan{}
 	}
 	for i := range v.o.Tools {
 		if t := &v.o.Tools[i]; t.Name == name && t.Kind != middleware.KindHosted {
-			p := v.plan(t)
+			p := v.newPlan(t)
 			p.space = space
 			return p
 		}
 	}
-	var found *middleware.Tool
-	exact, twice, own := false, false, space
+	var match *middleware.Tool
+	exact, ambiguous, own := false, false, space
 	if !slices.ContainsFunc(requested, func(t middleware.Tool) bool { return t.Namespace == space }) {
 		own = ""
 	}
@@ -100,77 +102,77 @@ func (v *Validator) find(requested []middleware.Tool, name, space string) plan {
 			continue
 		}
 		if t.Namespace == own && !exact {
-			found, exact, twice = nil, true, false
+			match, exact, ambiguous = nil, true, false
 		}
-		if found == nil {
-			found = t
+		if match == nil {
+			match = t
 		}
-		twice = twice || t.Kind != found.Kind || !bytes.Equal(t.Parameters, found.Parameters)
+		ambiguous = ambiguous || t.Kind != match.Kind || !bytes.Equal(t.Parameters, match.Parameters)
 	}
-	if found == nil {
-		return plan{}
+	if match == nil {
+		return toolPlan{}
 	}
-	if twice {
-		found = &middleware.Tool{Name: name, Namespace: found.Namespace}
+	if ambiguous {
+		match = &middleware.Tool{Name: name, Namespace: match.Namespace}
 	}
-	p := v.plan(found)
-	p.space, p.twice = space, twice
+	p := v.newPlan(match)
+	p.space, p.ambiguous = space, ambiguous
 	return p
 }
 
 // available returns the names of all tools that a model may call, each once.
 func (v *Validator) available(requested []middleware.Tool) []string {
 	names := []string{}
-	seen := map[string]bool{"": true, announce.Placeholder: true}
+	listed := map[string]bool{"": true, announce.Placeholder: true}
 	for _, t := range slices.Concat(v.o.Tools, requested) {
-		if t.Kind != middleware.KindHosted && !seen[t.Name] {
-			seen[t.Name] = true
+		if t.Kind != middleware.KindHosted && !listed[t.Name] {
+			listed[t.Name] = true
 			names = append(names, t.Name)
 		}
 	}
 	return names
 }
 
-// plan says how calls to one tool are validated. The zero plan is that of an
+// toolPlan says how calls to one tool are validated. The zero plan is that of an
 // undeclared tool.
-type plan struct {
-	tool     *middleware.Tool
-	space    string // the namespace that the calls name
-	o        ToolOptions
-	compiled *compiled
-	twice    bool // declared more than once, and not in the same way
+type toolPlan struct {
+	tool      *middleware.Tool
+	space     string // the namespace that the calls name
+	options   ToolOptions
+	compiled  *compiled
+	ambiguous bool // declared more than once, and not in the same way
 }
 
-// plan returns the plan for t. Only function tools have a schema to satisfy: the
+// newPlan returns the plan for t. Only function tools have a schema to satisfy: the
 // input of other kinds is not JSON.
-func (v *Validator) plan(t *middleware.Tool) plan {
+func (v *Validator) newPlan(t *middleware.Tool) toolPlan {
 	raw := bytes.TrimSpace(t.Parameters)
 	if string(raw) == "null" || t.Kind != middleware.KindFunction {
 		raw = nil
 	}
-	return plan{tool: t, o: v.o.forTool(t.Name), compiled: v.schemas.Get(raw)}
+	return toolPlan{tool: t, options: v.o.forTool(t.Name), compiled: v.schemas.Get(raw)}
 }
 
-func (p plan) declared() bool { return p.tool != nil }
+func (p toolPlan) declared() bool { return p.tool != nil }
 
 // unusable reports whether the tool has a schema and it cannot be used, or is not
 // known.
-func (p plan) unusable() bool { return p.declared() && (p.compiled.unusable || p.twice) }
+func (p toolPlan) unusable() bool { return p.declared() && (p.compiled.unusable || p.ambiguous) }
 
 // stripper returns the stripper for the strip mode of the tool; nil if there is
 // nothing to strip.
-func (p plan) stripper() *strip.Stripper { return p.compiled.strip[p.o.Strip]() }
+func (p toolPlan) stripper() *strip.Stripper { return p.compiled.strip[p.options.Strip]() }
 
 // notes are those of p, with the tool's name.
-func (p plan) notes() []string {
-	if p.tool == nil || len(p.compiled.notes) == 0 && !p.twice {
+func (p toolPlan) notes() []string {
+	if p.tool == nil || len(p.compiled.notes) == 0 && !p.ambiguous {
 		return nil
 	}
 	var notes []string
 	for _, n := range p.compiled.notes {
 		notes = append(notes, fmt.Sprintf("tool %s: %s", p.tool.Name, n))
 	}
-	if p.twice {
+	if p.ambiguous {
 		notes = append(notes, fmt.Sprintf("tool %s: declared more than once with different schemas, so its calls are not validated", p.tool.Name))
 	}
 	return notes
@@ -178,12 +180,12 @@ func (p plan) notes() []string {
 
 // surelyValid returns true if the call is valid and there is nothing to strip.
 // That is known after one scan, without parsing. False has no meaning.
-func (v *Validator) surelyValid(p plan, arguments string) bool {
-	if p.compiled.schema == nil || p.o.Properties != BySchema {
+func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
+	if p.compiled.schema == nil || p.options.Properties != BySchema {
 		return false
 	}
 	empties := schema.AllowEmpty // WhenInvalid and Off leave a valid call alone
-	switch p.o.Strip {
+	switch p.options.Strip {
 	case strip.Optional:
 		empties = schema.RefuseOptional
 	case strip.All:
@@ -259,8 +261,8 @@ func footprint(raw []byte, s *schema.Schema) int {
 	return overhead + perByte*len(raw) + perSubschema*subschemas + perInstruction*s.Instructions()
 }
 
-// scoped is a rule that names its tools and its path.
-type scoped interface {
+// scopedRule is a rule that names its tools and its path.
+type scopedRule interface {
 	scope() (tools []string, path string)
 }
 
@@ -268,19 +270,19 @@ type scoped interface {
 // without tool names is looked up in every schema.
 const maxScopeTools = 100
 
-// misspeltOnce returns the notes of misspelt on the first call, and nil
+// misspeltNamesOnce returns the notes of misspelt on the first call, and nil
 // afterwards.
-func (t *toolbox) misspeltOnce(ctx context.Context) []string {
-	if t.checked {
+func (t *requestTools) misspeltNamesOnce(ctx context.Context) []string {
+	if t.notedMisspelt {
 		return nil
 	}
-	t.checked = true
-	return t.misspelt(ctx)
+	t.notedMisspelt = true
+	return t.misspeltNames(ctx)
 }
 
-// misspelt notes the names and paths in the options that match no tool of a
+// misspeltNames notes the names and paths in the options that match no tool of a
 // step.
-func (t *toolbox) misspelt(ctx context.Context) []string {
+func (t *requestTools) misspeltNames(ctx context.Context) []string {
 	var notes []string
 	unknown := func(where, name string) {
 		if announced, err := t.announced().Has(ctx, name); announced || err != nil {
@@ -298,7 +300,7 @@ func (t *toolbox) misspelt(ctx context.Context) []string {
 		}
 	}
 	for n, r := range t.v.o.Rules {
-		s, ok := inner(r).(scoped)
+		s, ok := unwrapRule(r).(scopedRule)
 		if !ok {
 			continue
 		}
@@ -319,10 +321,10 @@ func (t *toolbox) misspelt(ctx context.Context) []string {
 
 // undeclaredPaths notes the rules for a tool whose path its schema does not
 // declare.
-func (v *Validator) undeclaredPaths(p plan) []string {
+func (v *Validator) undeclaredPaths(p toolPlan) []string {
 	var notes []string
 	for n, r := range v.o.Rules {
-		if s, ok := inner(r).(scoped); ok {
+		if s, ok := unwrapRule(r).(scopedRule); ok {
 			if tools, path := s.scope(); slices.Contains(tools, p.tool.Name) && !p.compiled.declares(path) {
 				notes = append(notes, undeclaredPath(v.ruleName(n), path, "the schema of tool "+p.tool.Name))
 			}
@@ -343,7 +345,7 @@ func undeclaredPath(rule, path, who string) string {
 
 // anyDeclares reports whether the schema of any tool declares the path. With too
 // many tools it returns true, because the search would cost too much.
-func (t *toolbox) anyDeclares(path string) bool {
+func (t *requestTools) anyDeclares(path string) bool {
 	names := t.available()
 	if path == "" || len(names) == 0 || len(names) > maxScopeTools {
 		return true

@@ -93,20 +93,20 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	if req == nil {
 		req = &middleware.Request{}
 	}
-	known := v.newToolbox(req)
+	known := v.requestTools(req)
 	j := v.newValidation(req, &known, t.Calls)
-	j.held = t.Beside
+	j.kept = t.Beside
 	err := j.validate(ctx, t.Truncated)
 	if err == nil {
-		err = j.rules(ctx)
+		err = j.runAllRules(ctx)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return j.verdicts, fmt.Errorf("argsvalidate: %w: %w", err, j.failure(ErrInvalid))
+		return j.verdicts, fmt.Errorf("argsvalidate: %w: %w", err, j.newError(ErrInvalid))
 	case err != nil:
-		return j.verdicts, j.failure(ErrRule, err)
+		return j.verdicts, j.newError(ErrRule, err)
 	case j.invalid():
-		e := j.failure(ErrInvalid)
+		e := j.newError(ErrInvalid)
 		if !t.NoReplies {
 			e.Replies = v.replies(ctx, &j, 1, false)
 		}
@@ -126,7 +126,7 @@ func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls
 // schema cannot be used, that it was read leniently, which keyword is not
 // checked, or that the path of a FieldRule for this tool is not declared.
 func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []string) {
-	p := v.plan(&tool)
+	p := v.newPlan(&tool)
 	return p.compiled.schema != nil, append(p.notes(), v.undeclaredPaths(p)...)
 }
 
@@ -136,11 +136,11 @@ func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []strin
 // Reports repeat the remarks on names and paths in every step.
 func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 	var notes []string
-	known := v.newToolbox(&middleware.Request{Tools: tools})
+	known := v.requestTools(&middleware.Request{Tools: tools})
 	for _, name := range known.available() {
 		notes = append(notes, known.find(name, "").notes()...)
 	}
-	return append(notes, known.misspelt(context.Background())...)
+	return append(notes, known.misspeltNames(context.Background())...)
 }
 
 // Parameters returns the properties that the schema of tool declares, in its
@@ -149,7 +149,7 @@ func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 // read. Parameters follows local $ref, allOf, anyOf and oneOf: a name that one
 // branch requires is among the required names. The caller owns the slices.
 func (v *Validator) Parameters(tool middleware.Tool) (accepted, required []string) {
-	read := v.plan(&tool).compiled.view()
+	read := v.newPlan(&tool).compiled.view()
 	declared := view.DeclaredBy(read.Root().Alternatives())
 	return declared.Names, declared.Required
 }
@@ -171,40 +171,40 @@ const (
 
 // validation is the validation of the calls of one message.
 type validation struct {
-	v        *Validator
-	req      *middleware.Request
-	known    *toolbox
-	calls    []middleware.ToolCall // within Limits.Calls
-	excess   []middleware.ToolCall // the calls past that limit
-	tools    []plan                // the plan of each of calls
-	docs     []*rawjson.Doc        // the parsed arguments of calls; see doc
-	verdicts []middleware.Verdict  // of calls, then of excess
-	notes    []string
-	held     []middleware.ToolCall // valid calls of an earlier attempt, which will run together with these
-	repeated []bool                // for each call, whether it repeats a held call, which runs instead; nil means that none does
-	failures []error               // of functions of the program
-	timedOut map[string]bool       // functions of the user that timed out
-	again    bool                  // the message is of a re-ask
-	work     schema.Budget         // left for validating the calls
-	repairs  schema.Budget         // left for validating repairs of them
+	v            *Validator
+	req          *middleware.Request
+	tools        *requestTools
+	calls        []middleware.ToolCall // within Limits.Calls
+	excess       []middleware.ToolCall // the calls past that limit
+	plans        []toolPlan            // the plan of each of calls
+	docs         []*rawjson.Doc        // the parsed arguments of calls; see doc
+	verdicts     []middleware.Verdict  // of calls, then of excess
+	notes        []string
+	kept         []middleware.ToolCall // valid calls of an earlier attempt, which will run together with these
+	repeated     []bool                // for each call, whether it repeats a held call, which runs instead; nil means that none does
+	failures     []error               // of functions of the program
+	timedOut     map[string]bool       // functions of the user that timed out
+	reasked      bool                  // the message is of a re-ask
+	budget       schema.Budget         // left for validating the calls
+	repairBudget schema.Budget         // left for validating repairs of them
 }
 
 // newValidation splits the calls at Limits.Calls. The budgets are for all calls
 // together, so that many calls cannot multiply the cost.
-func (v *Validator) newValidation(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) validation {
+func (v *Validator) newValidation(req *middleware.Request, known *requestTools, calls []middleware.ToolCall) validation {
 	n, bytes := min(len(calls), v.o.Limits.Calls), 0
 	for i := range calls[:n] {
 		bytes += len(calls[i].Arguments)
 	}
 	left := schema.NewBudget(bytes)
-	return validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:], work: left, repairs: left}
+	return validation{v: v, req: req, tools: known, calls: calls[:n:n], excess: calls[n:], budget: left, repairBudget: left}
 }
 
 // validate validates every call without the rules, which run later. It checks
 // ctx between calls and returns its error. The verdicts are complete in any
 // case.
 func (j *validation) validate(ctx context.Context, truncated bool) error {
-	j.start()
+	j.initVerdicts()
 	for i, c := range j.calls {
 		cutOff := truncated && i == len(j.calls)-1 && len(j.excess) == 0
 		if cutOff && c.Kind != middleware.KindBuiltin {
@@ -218,24 +218,24 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 			j.markUndecided(i)
 			return run.ContextError(ctx)
 		}
-		j.tools[i] = j.known.find(c.Name, c.Namespace)
-		j.notes = append(j.notes, j.tools[i].notes()...)
+		j.plans[i] = j.tools.find(c.Name, c.Namespace)
+		j.notes = append(j.notes, j.plans[i].notes()...)
 		if !cutOff {
-			j.check(ctx, i)
+			j.checkCall(ctx, i)
 		}
 		if ctx.Err() != nil && slices.ContainsFunc(j.verdicts[i].Issues, func(i middleware.Issue) bool { return i.Code == codeUndecided }) {
 			j.markUndecided(i)
 			return run.ContextError(ctx)
 		}
 	}
-	j.notes = append(j.notes, j.known.misspeltOnce(ctx)...)
+	j.notes = append(j.notes, j.tools.misspeltNamesOnce(ctx)...)
 	return nil
 }
 
-// start makes the verdicts. The verdicts on calls past the limit are final.
-func (j *validation) start() {
+// initVerdicts makes the verdicts. The verdicts on calls past the limit are final.
+func (j *validation) initVerdicts() {
 	all := len(j.calls) + len(j.excess)
-	j.tools = make([]plan, len(j.calls))
+	j.plans = make([]toolPlan, len(j.calls))
 	j.verdicts = make([]middleware.Verdict, all)
 	for i, c := range j.calls {
 		j.verdicts[i].Call = c
@@ -251,11 +251,11 @@ func (j *validation) start() {
 		fmt.Sprintf("the message holds %d tool calls, and at most %d are accepted in one message", all, len(j.calls)))
 }
 
-// check fills in the verdict on one function call, without the rules.
-func (j *validation) check(ctx context.Context, i int) {
-	v, p := &j.verdicts[i], j.tools[i]
+// checkCall fills in the verdict on one function call, without the rules.
+func (j *validation) checkCall(ctx context.Context, i int) {
+	v, p := &j.verdicts[i], j.plans[i]
 	if !p.declared() && v.Call.Name != "" {
-		announced, err := j.known.announced().Has(ctx, v.Call.Name)
+		announced, err := j.tools.announced().Has(ctx, v.Call.Name)
 		if err != nil {
 			v.Issues = issue(codeUndecided, "", undecided)
 			return
@@ -267,31 +267,31 @@ func (j *validation) check(ctx context.Context, i int) {
 	}
 	unknown := !p.declared() && !v.Announced && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
 	if unknown {
-		if p = j.meant(v); !p.declared() {
+		if p = j.correctName(v); !p.declared() {
 			v.Issues = j.unknownTool(ctx)
 			return
 		}
-		j.tools[i] = p
+		j.plans[i] = p
 	}
 	if v.Unchecked = !p.declared() || p.unusable(); p.unusable() && j.v.o.UnusableSchemas == RejectUnusable {
 		v.Issues = issue(codeUnusable, "", "this tool cannot be called now: the arguments cannot be validated")
 		return
 	}
-	seen := j.examine(ctx, p, v.Call.Arguments, &j.work)
-	if len(seen.issues) > 0 {
-		seen = j.repaired(ctx, v.Call, p, seen)
+	result := j.examine(ctx, p, v.Call.Arguments, &j.budget)
+	if len(result.issues) > 0 {
+		result = j.repair(ctx, v.Call, p, result)
 	}
-	if len(seen.issues) == 0 {
-		v.Call.Arguments = seen.text
-		v.Changes = append(v.Changes, seen.changes...)
-		j.keep(i, seen.doc)
-		j.noteUndeclared(p, seen.doc)
+	if len(result.issues) == 0 {
+		v.Call.Arguments = result.text
+		v.Changes = append(v.Changes, result.changes...)
+		j.storeDoc(i, result.doc)
+		j.noteUndeclared(p, result.doc)
 		return
 	}
-	v.Issues = seen.issues
-	j.keep(i, seen.sent)
+	v.Issues = result.issues
+	j.storeDoc(i, result.sentDoc)
 	if unknown {
-		v.Issues = append(j.unknownTool(ctx), seen.issues...)
+		v.Issues = append(j.unknownTool(ctx), result.issues...)
 	}
 	v.Call, v.Changes = j.calls[i], nil // an invalid call is returned as it was sent
 }
@@ -304,7 +304,7 @@ func validated(k middleware.Kind) bool {
 // unknownTool returns the issue of a call whose tool is not declared.
 func (j *validation) unknownTool(ctx context.Context) []middleware.Issue {
 	message := "there is no tool of this name"
-	if search := j.known.announced().Loader(ctx); search != "" {
+	if search := j.tools.announced().Loader(ctx); search != "" {
 		message = "no tool of this name is loaded; use " + text.Label(search)
 	}
 	return issue(codeUnknownTool, "", message)
@@ -314,12 +314,12 @@ func issue(code, pointer, message string) []middleware.Issue {
 	return []middleware.Issue{{Code: code, Pointer: pointer, Message: message}}
 }
 
-// obeyChoice makes the calls to other tools invalid if the request demands a call
+// enforceChoice makes the calls to other tools invalid if the request demands a call
 // to one tool and none of the calls, the held ones included, is to that one.
-func (j *validation) obeyChoice() {
+func (j *validation) enforceChoice() {
 	only := j.req.ToolChoice.Name
-	if only == "" || !j.known.find(only, "").declared() ||
-		slices.ContainsFunc(j.held, func(c middleware.ToolCall) bool { return c.Name == only }) ||
+	if only == "" || !j.tools.find(only, "").declared() ||
+		slices.ContainsFunc(j.kept, func(c middleware.ToolCall) bool { return c.Name == only }) ||
 		slices.ContainsFunc(j.verdicts, func(v middleware.Verdict) bool { return v.Call.Name == only || !validated(v.Call.Kind) }) {
 		return
 	}
@@ -348,8 +348,8 @@ func (j *validation) markUndecided(i int) {
 	}
 }
 
-// keep stores the parsed arguments of the i-th call.
-func (j *validation) keep(i int, doc *rawjson.Doc) {
+// storeDoc stores the parsed arguments of the i-th call.
+func (j *validation) storeDoc(i int, doc *rawjson.Doc) {
 	if doc != nil && j.docs == nil {
 		j.docs = make([]*rawjson.Doc, len(j.calls))
 	}
@@ -381,9 +381,9 @@ func (j *validation) note(format string, args ...any) {
 	j.notes = append(j.notes, fmt.Sprintf(format, args...))
 }
 
-// failed adds a note about a function of the program that failed, and keeps
+// noteFailure adds a note about a function of the program that failed, and keeps
 // the error.
-func (j *validation) failed(err error) {
+func (j *validation) noteFailure(err error) {
 	j.note("%v", err)
 	j.failures = append(j.failures, err)
 }
@@ -418,18 +418,20 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 	return func(verdict middleware.Verdict) string {
 		for i++; j.verdicts[i].OK(); i++ {
 		}
-		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, alone: alone, hints: &j.known.hints}
-		if i < len(j.tools) && j.tools[i].declared() {
-			p := j.tools[i]
-			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
+		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, withoutCall: alone, hints: &j.tools.hints}
+		if i < len(j.plans) && j.plans[i].declared() {
+			p := j.plans[i]
+			in.Tool, in.Declared, in.compiled, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
-		in.Available, in.search = j.known.available(), j.known.announced().Loader(ctx)
+		if in.Available = j.tools.available(); firstCode(verdict.Issues) == codeUnknownTool {
+			in.search = j.tools.announced().Loader(ctx)
+		}
 		if v.o.Feedback == nil {
 			return DefaultFeedback(in)
 		}
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })
 		if err != nil {
-			j.failed(fmt.Errorf("the built-in text was sent: Options.Feedback: %w", err))
+			j.noteFailure(fmt.Errorf("the built-in text was sent: Options.Feedback: %w", err))
 			return DefaultFeedback(in)
 		}
 		return text

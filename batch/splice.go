@@ -15,22 +15,22 @@ import (
 // For each call of fixed, the first of these rules that applies decides:
 //
 //  1. The call corrects the invalid call with its id, name and kind. Ids that
-//     FixIDs made are not compared. No ids are compared if fixed uses the id of a
+//     Toolmend made are not compared. No ids are compared if fixed uses the id of a
 //     valid call of kept for another call: then the model numbers its calls anew
 //     in each message.
-//  2. The call repeats a valid call of kept, which is held: its index is -1. White
-//     space and the order of keys make no difference.
+//  2. The call repeats a valid call of kept: its index is -1. White space and the
+//     order of keys make no difference.
 //  3. The call corrects the next invalid call with its name and kind.
 //  4. The call corrects the next call to an unknown tool, one of its own kind
 //     first.
-//  5. The call is new and follows those of kept. If its id is taken, it has no id.
+//  5. The call is new and is appended. If a call of kept has its id, it gets an empty id.
 //
 // A corrected call has the name and the arguments of the correction, and the
-// id and Native of kept. Every wire format can write that as an edit of what
-// the model sent first. A correction of another kind is inserted unchanged.
+// id and Native of the call in kept, so that every wire format can write it as an edit
+// of the first message. A correction of another kind is inserted unchanged.
 //
-// If fixed replaces kept instead of correcting it, Splice returns kept
-// unchanged and ok is false. That is so if
+// If fixed replaces kept instead of correcting it, Splice returns kept and ok is
+// false. This is so if
 //
 //   - kept has no invalid call, or fixed has no call;
 //   - there are new calls, and kept has no valid call;
@@ -89,11 +89,11 @@ const (
 type matcher struct {
 	used       []bool
 	ids        map[idOfTool][]int        // invalid calls by id and tool, in order
-	tools      map[tool][]int            // by tool
-	unknown    map[middleware.Kind][]int // those to unknown tools, by kind
-	anyUnknown map[struct{}][]int        // all calls to unknown tools
-	valid      map[content]bool          // the valid calls
-	validIDs   map[string]content        // the same calls, by id
+	tools      map[tool][]int            // invalid calls by tool
+	unknown    map[middleware.Kind][]int // calls to unknown tools, by kind
+	anyUnknown map[struct{}][]int        // calls to unknown tools
+	valid      map[content]bool          // valid calls
+	validIDs   map[string]content        // valid calls by id
 }
 
 type tool struct {
@@ -142,7 +142,7 @@ func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matc
 	return m
 }
 
-// match returns where each call of fixed goes.
+// match returns the index in the result for each call of fixed.
 func (m *matcher) match(fixed []middleware.ToolCall) []int {
 	rules := []func(middleware.ToolCall) int{m.byID, m.repeated, m.byTool, m.byUnknown, m.byAnyUnknown}
 	if slices.ContainsFunc(fixed, m.reusesID) {
@@ -211,11 +211,10 @@ func hasCode(v middleware.Verdict, code string) bool {
 	return slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return i.Code == code })
 }
 
-// Lost returns the valid calls of a failed turn that are missing in the next
-// message, compared by tool name. A model that is asked for the whole batch,
-// and sends only the corrected call, has lost its siblings. If next has no
-// calls, Lost returns nil, because the model has then chosen not to call
-// tools.
+// Lost returns the valid calls of a failed message that are missing in the next message,
+// compared by tool name. A model that is asked for all calls, and sends only the corrected
+// one, has lost the valid ones. If next has no calls, Lost returns nil, because the model
+// has then chosen not to call tools.
 func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.ToolCall {
 	if len(verdicts) == 0 || len(next.ToolCalls) == 0 {
 		return nil

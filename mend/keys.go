@@ -12,23 +12,22 @@ import (
 
 // Bounds of the work on keys.
 const (
-	maxKey      = 256     // bytes of a key or a name that takes part in a renaming
-	maxCompared = 1 << 23 // bytes compared with bytes, in search of names that are alike
+	maxKey      = 256     // bytes of a key that is renamed, and of its new name
+	maxCompared = 1 << 23 // products of the lengths of names that isSimilar compares, in total
 )
 
-// object is an object and what its schema says about its keys. Most rules need the one
-// beside the other: whether a key is missing, and whether a stray one may stand for it.
+// object is an object of the arguments, compared with its schema.
 type object struct {
 	value    rawjson.Value
 	schema   *view.Node
 	declared *view.Declared
 	present  map[string]bool // the keys of its members
-	strays   []stray         // members that are not declared
+	strays   []stray         // the undeclared members
 	filled   *fix            // see fill
-	freeForm bool            // the schema has a use for keys that it does not declare
+	freeForm bool            // the schema describes undeclared members too
 }
 
-// isMissing reports whether name is declared, and not there.
+// isMissing reports whether name is declared, and no member has it.
 func (o *object) isMissing(name string) bool { return o.declared.Has(name) && !o.present[name] }
 
 // oneMissing reports whether exactly one required key is missing.
@@ -44,15 +43,14 @@ func (o *object) oneMissing() bool {
 	return n == 1
 }
 
-// stray is a member that is not declared.
+// stray is an undeclared member.
 type stray struct {
 	rawjson.Value
-	folded string // its key, "" if too long to be renamed
-	alias  string // what its key stands for by Input.Aliases, if anything
+	folded string // see foldKey
+	alias  string // the name that Input.Aliases has for its key; "" means none
 }
 
-// object compares what is at pointer with the schema for it, once for each
-// document. Of a key that appears twice every member counts.
+// object returns the object at pointer. It is computed once for each document.
 func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
 	if m.doc != doc {
 		m.doc, m.objects = doc, map[string]*object{}
@@ -65,7 +63,7 @@ func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
 	return o
 }
 
-// newObject is object for a place that was not looked at yet.
+// newObject compares an object with its schema.
 func (m *mender) newObject(v rawjson.Value, s *view.Node) *object {
 	o := &object{value: v, schema: s, declared: m.schema.Declared(s), present: map[string]bool{}}
 	for member := range v.Each() {
@@ -85,7 +83,7 @@ func (m *mender) newObject(v rawjson.Value, s *view.Node) *object {
 	return o
 }
 
-// foldKey is fold for what may be a key, "" for what is too long.
+// foldKey returns fold(key), or "" if the key is too long to be renamed.
 func foldKey(key string) string {
 	if len(key) > maxKey {
 		return ""
@@ -93,10 +91,9 @@ func foldKey(key string) string {
 	return fold(key)
 }
 
-// keyFixes returns what Rename, DropUnknown, Unwrap, Echo and FillDefaults
-// propose for a key that is missing, or one that is not wanted. The pointer of a missing
-// key is that which it would have. A key is renamed rather than dropped, and dropped only
-// if no declared key can be meant: what is dropped is lost.
+// keyFixes returns the fixes of Rename, RenameClose, DropUnknown, Unwrap, Echo and
+// FillDefaults for a missing key or a forbidden one, whose pointer is p.pointer. A key is
+// dropped only if no declared key matches it, because its value is then lost.
 func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	parent, key, ok := cutLast(p.pointer)
 	if !ok {
@@ -136,9 +133,10 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	return fixes
 }
 
-// strayFor returns the stray member that stands for a missing one, and the rule
-// that says so: the only variant of its name, or the only stray for the only
-// missing key. A schema with a use for undeclared keys may want the stray as it is.
+// strayFor returns the stray member to rename to the missing name, and the rule for it:
+// Rename for the only stray whose key is a variant or an alias of name, RenameClose for the
+// only stray if name is the only missing key and similar to it. A free-form object has no
+// RenameClose, because the stray may be data.
 func (m *mender) strayFor(o *object, name string) (rawjson.Value, Rule) {
 	if len(name) > maxKey {
 		return rawjson.Value{}, 0
@@ -162,9 +160,9 @@ func (m *mender) strayFor(o *object, name string) (rawjson.Value, Rule) {
 	return o.strays[0].Value, RenameClose
 }
 
-// matchKey returns the declared keys, not there, that key may be meant for, and
-// the rule that says so: variants of it, else those with a name like it. It is
-// not sure where finding out would take too long.
+// matchKey returns the missing names that key may be a spelling of, and the rule that
+// renames it: variants and aliases, or else similar names. sure is false if comparing all
+// names would take too long.
 func (m *mender) matchKey(o *object, key string) (names []string, rule Rule, sure bool) {
 	if len(key) > maxKey {
 		return nil, Rename, true
@@ -202,9 +200,8 @@ func (m *mender) matchKey(o *object, key string) (names []string, rule Rule, sur
 	return names, RenameClose, true
 }
 
-// isSimilar reports whether two names are close enough where nothing else can be
-// meant: one has all words of the other, as file_path and path, or their letters are
-// similar, as patern and pattern.
+// isSimilar reports whether one name has all words of the other, as file_path and path,
+// or their letters are similar, as patern and pattern.
 func isSimilar(a string, wordsOfA []string, b string) bool {
 	x, y := wordsOfA, wordsOf(b)
 	if len(x) > len(y) {
@@ -216,8 +213,7 @@ func isSimilar(a string, wordsOfA []string, b string) bool {
 	return schema.Suggest(a, []string{b}) != ""
 }
 
-// renameKey is the fix that writes another key before a member's value, which keeps its
-// place and its bytes.
+// renameKey returns the fix that replaces the key of a member and keeps its value.
 func renameKey(rule Rule, member rawjson.Value, name string) fix {
 	start, end := member.KeySpan()
 	return fix{
@@ -227,8 +223,8 @@ func renameKey(rule Rule, member rawjson.Value, name string) fix {
 	}
 }
 
-// removeMember is the fix that takes a member out of object, with a comma. The report has its text
-// before, and nothing after.
+// removeMember returns the fix that removes a member of object, with its comma. The change
+// has an empty After.
 func removeMember(rule Rule, object, member rawjson.Value) fix {
 	return fix{
 		rule:    rule,
@@ -237,8 +233,8 @@ func removeMember(rule Rule, object, member rawjson.Value) fix {
 	}
 }
 
-// dropDuplicates returns the fix that keeps the first of several members of one key
-// with the same text; none where the texts differ.
+// dropDuplicates returns the fix that keeps the first of several members with the same key
+// and the same text. There is none if the texts differ.
 func dropDuplicates(doc *rawjson.Doc, p place) []fix {
 	parent, key, ok := cutLast(p.pointer)
 	if !ok {
@@ -261,18 +257,18 @@ func dropDuplicates(doc *rawjson.Doc, p place) []fix {
 	return []fix{f}
 }
 
-// cutLast returns the pointer of the object around a member, and its key.
+// cutLast returns the pointer of a member's object, and the member's key.
 func cutLast(pointer string) (parent, key string, ok bool) {
 	parent, seg := rawjson.CutLast(pointer)
 	return parent, rawjson.Unescape(seg), pointer != ""
 }
 
-// envelopes are the names under which models send the arguments as a whole.
+// envelopes are keys under which models send the whole arguments.
 var envelopes = []string{"action_input", "args", "arguments", "input", "kwargs", "parameters", "params", "tool_input"}
 
-// envelope returns the object that the arguments hold under their only key, or
-// beside one key whose value is the tool's name: {"function": "f", "args": {…}}.
-// It may be in a string.
+// envelope returns the value of the only key of the arguments, if the key is one of
+// envelopes or the tool's name and the value is an object or the text of one. A second key
+// may have the tool's name as its value: {"function": "f", "args": {…}}.
 func (m *mender) envelope(o *object) (string, bool) {
 	if len(o.strays) > 2 || o.value.Parent().Exists() || o.value.Len() != len(o.strays) {
 		return "", false
@@ -289,17 +285,16 @@ func (m *mender) envelope(o *object) (string, bool) {
 	return inside[0].Raw(), inside[0].Kind() == rawjson.Object
 }
 
-// unwrapEcho returns the value that v, an object of a type and a value, is a schema
-// around: {"type": "string", "value": "Oslo"}. Models write it that repeat the schema
-// that they were shown.
+// unwrapEcho returns the value in a copy of the schema, such as "Oslo" in
+// {"type": "string", "value": "Oslo"}. Models that repeat the schema write such objects.
 func unwrapEcho(v rawjson.Value) (string, bool) {
 	inner := v.Get("value")
 	return inner.Raw(), inner.Exists() && v.Len() == 2 && namesType(v.Get("type"))
 }
 
-// unwrapEchoedArguments returns the arguments that stand where a schema has its
-// properties: {"type": "object", "properties": {"city": "Oslo"}}. Properties that are
-// schemas themselves are not arguments.
+// unwrapEchoedArguments returns the properties of a copy of the schema as the arguments:
+// {"city": "Oslo"} in {"type": "object", "properties": {"city": "Oslo"}}. Properties that
+// are schemas themselves are not arguments.
 func unwrapEchoedArguments(o *object) (string, bool) {
 	if len(o.strays) > 3 || o.value.Parent().Exists() {
 		return "", false
@@ -321,7 +316,7 @@ func unwrapEchoedArguments(o *object) (string, bool) {
 	return inner.Raw(), true
 }
 
-// otherTypes are names of types beside those of JSON Schema.
+// otherTypes are names of types that JSON Schema does not have.
 var otherTypes = []string{"any", "bool", "date", "dict", "double", "enum", "float", "int", "list", "long", "map", "str", "text", "tuple"}
 
 // namesType reports whether v is the name of a type, of JSON Schema or of a programming
@@ -332,12 +327,10 @@ func namesType(v rawjson.Value) bool {
 	return ok || slices.Contains(otherTypes, name)
 }
 
-// maxFilled is how many properties of one object FillDefaults adds.
+// maxFilled is the largest number of properties that FillDefaults adds to an object.
 const maxFilled = 64
 
-// fill returns the fix that adds all missing properties of o for which the
-// schema declares the value, and nothing was sent that may stand for them. It
-// is made once for each object.
+// fill returns the fix of FillDefaults for o. It is computed once for each object.
 func (m *mender) fill(o *object) (fix, bool) {
 	if o.filled == nil {
 		f := m.newFill(o)
@@ -346,9 +339,9 @@ func (m *mender) fill(o *object) (fix, bool) {
 	return *o.filled, len(o.filled.edits) > 0
 }
 
-// newFill is fill for an object that was not looked at yet. A stray member that may be
-// matchKey for a missing one keeps it from being filled: a renaming would be right there,
-// and a default would hide what was sent.
+// newFill returns the fix that adds the missing required properties whose value the
+// schema declares. It does not add a property that a stray member may be a spelling of:
+// the default would hide the value that was sent.
 func (m *mender) newFill(o *object) (f fix) {
 	if !m.on(FillDefaults) {
 		return f
@@ -377,7 +370,7 @@ func (m *mender) newFill(o *object) (f fix) {
 	var added []string
 	for _, name := range missing {
 		texts := declared[name]
-		if len(texts) != 1 || matched[name] { // two that differ decide nothing
+		if len(texts) != 1 || matched[name] { // branches of a union may declare different values
 			continue
 		}
 		added = append(added, rawjson.Quote(name)+": "+texts[0])
@@ -395,10 +388,8 @@ func (m *mender) newFill(o *object) (f fix) {
 	return f
 }
 
-// declaredTexts returns the JSON texts of the values that the schema of an object
-// declares for each of names: the default, the const or the only value of an
-// enum. Branches of a union may declare different ones: of more than one text, two
-// are returned, which is enough to know that none is certain.
+// declaredTexts returns the different JSON texts of declaredValue for each of names, at
+// most two: two show that no value is certain. object is the schema of an object.
 func (m *mender) declaredTexts(object *view.Node, names []string) map[string][]string {
 	texts := map[string][]string{}
 	for _, a := range object.Alternatives() {
@@ -422,9 +413,8 @@ func (m *mender) declaredTexts(object *view.Node, names []string) map[string][]s
 	return texts
 }
 
-// declaredValue returns the value that a schema declares for a property that is
-// absent, if it does: {"default": 10}, {"const": "v1"} or {"enum": ["metric"]}. The
-// default comes first, because it is meant for that.
+// declaredValue returns the default, the const or the only value of the enum of a schema,
+// in this order.
 func declaredValue(s rawjson.Value) rawjson.Value {
 	for _, keyword := range []string{"default", "const"} {
 		if v := s.Get(keyword); v.Exists() {

@@ -21,21 +21,21 @@ import (
 // variant of no tool, and no other name is a variant of it.
 func Name(name string, available []string) (string, bool) { return NewNames(available).Match(name) }
 
-// maxPrefixes bounds the tries of Match: none, functions., server/functions.
+// maxPrefixes is the number of names that Match tries: the name itself, and without one
+// prefix, two and three.
 const maxPrefixes = 4
 
-// maxName is the longest name that is a variant of another one, in bytes.
+// maxName is the length of the longest name that Match compares, in bytes.
 const maxName = 512
 
-// Names are the names of available tools, read once for any number of calls.
-// They are immutable and safe for concurrent use. An agent may have a thousand tools, and
-// a message as many calls.
+// Names are the names of available tools, prepared for many calls of Match. They are
+// immutable and safe for concurrent use. Name prepares them anew for each call.
 type Names struct {
 	available map[string]bool
-	folded    map[string]spelling // by what they fold to
+	folded    map[string]spelling // by fold(name)
 }
 
-// NewNames reads the names of available tools. It does not keep the slice.
+// NewNames returns the Names of available tools. It does not keep the slice.
 func NewNames(available []string) *Names {
 	n := &Names{available: make(map[string]bool, len(available)), folded: make(map[string]spelling, len(available))}
 	for _, a := range available {
@@ -55,8 +55,7 @@ func NewNames(available []string) *Names {
 	return n
 }
 
-// Match returns the available tool that name is a variant of, as mend.Name
-// does. Its work is bounded.
+// Match returns the available tool that name is a variant of. See [Name].
 func (n *Names) Match(name string) (string, bool) {
 	if len(name) > maxName || n.available[name] {
 		return "", false
@@ -80,7 +79,7 @@ func (n *Names) Match(name string) (string, bool) {
 	return "", false
 }
 
-// spelling is a name, and whether others fold to the same.
+// spelling is a name, and whether other names have the same folded text.
 type spelling struct {
 	name    string
 	several bool
@@ -96,8 +95,8 @@ func afterPrefix(name string) string {
 	return strings.TrimLeft(name[i:], ".:/")
 }
 
-// fold returns name without letter case and separators: getUser, get_user and Get-User
-// fold to the same.
+// fold returns name in lower case and without separators. getUser, get_user and Get-User
+// have the same folded text.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == '.' || unicode.IsSpace(r) {
@@ -107,8 +106,8 @@ func fold(name string) string {
 	}, name)
 }
 
-// wordsOf returns the words of a name, in lower case: paymentId and payment_id
-// have two. Letters in a row that are all upper case are one word.
+// wordsOf returns the words of a name, in lower case. paymentId and payment_id have two.
+// Consecutive upper-case letters are one word.
 func wordsOf(name string) []string {
 	var b strings.Builder
 	lower := false

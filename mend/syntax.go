@@ -9,11 +9,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// syntaxEdits returns the edits that make JSON of text, none for JSON; those that
-// add closers at its end apart. It changes how a value is written and never
-// what it is: false for anything whose meaning is not certain, such as text
-// that ends inside of a string or a number, arithmetic, a word that is no
-// literal, a missing comma or value. Work is linear in the text.
+// syntaxEdits returns the edits that turn text into JSON, and the edits that add closing
+// brackets at its end. Both are empty for JSON. It changes the spelling of values, never
+// the values: it returns false if the meaning is not certain, for example if text ends
+// inside a string or a number, or has arithmetic, an unknown word, a missing comma or a
+// missing value. Work is linear in the text.
 func syntaxEdits(text string) (edits, closers []rawjson.Edit, ok bool) {
 	if !utf8.ValidString(text) {
 		return nil, nil, false
@@ -37,9 +37,9 @@ func syntaxEdits(text string) (edits, closers []rawjson.Edit, ok bool) {
 	return r.edits, r.closers, true
 }
 
-// JSON returns text as JSON, the way the rule Syntax reads it: an object or an array
-// whose spelling has one meaning. ok is false for any other text, also for one that
-// lacks brackets at its end.
+// JSON returns text as JSON, with the repairs of the rule Syntax. ok is false if text has
+// no single meaning as an object, an array or a string, and if closing brackets are
+// missing at its end.
 func JSON(text string) (json string, ok bool) {
 	edits, closers, ok := syntaxEdits(text)
 	if !ok || len(closers) > 0 {
@@ -49,22 +49,22 @@ func JSON(text string) (json string, ok bool) {
 	return json, err == nil
 }
 
-// repairer reads what models write in place of JSON: what JavaScript and
-// Python would read as the same value.
+// repairer reads text that JavaScript and Python read as the same value, and notes the
+// edits that turn it into JSON.
 //
 //	{'city': 'Oslo', }            single quotes, a trailing comma
 //	{city: True} // the city      a bare key, a literal of Python, a comment
 //	```json {"a": 1}```           a Markdown fence
-//	{"a": [1, {"b": "c"}          missing ends, which are told apart: see Close
+//	{"a": [1, {"b": "c"}          missing closing brackets; see Close
 type repairer struct {
 	text         string
-	pos, end     int // end: where the value must have ended
+	pos, end     int // end: the end of the value without a fence
 	edits        []rawjson.Edit
-	closers      []rawjson.Edit // added at the end
-	commentAtEnd bool           // a comment ran to the end: what stands in it may be the closers
+	closers      []rawjson.Edit // of missing closing brackets
+	commentAtEnd bool           // a comment runs to the end, and may contain the closing brackets
 }
 
-// edit notes an edit; deletions side by side become one.
+// edit notes an edit. It joins adjacent deletions.
 func (r *repairer) edit(start, end int, text string) {
 	if n := len(r.edits); text == "" && n > 0 && r.edits[n-1].Text == "" && r.edits[n-1].End == start {
 		r.edits[n-1].End = end
@@ -73,7 +73,7 @@ func (r *repairer) edit(start, end int, text string) {
 	r.edits = append(r.edits, rawjson.Edit{Start: start, End: end, Text: text})
 }
 
-// peek returns the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (r *repairer) peek() byte {
 	if r.pos < r.end {
 		return r.text[r.pos]
@@ -81,7 +81,7 @@ func (r *repairer) peek() byte {
 	return 0
 }
 
-// skipFence takes off a Markdown fence around the whole text.
+// skipFence removes a Markdown fence around the whole text.
 func (r *repairer) skipFence() {
 	const mark = "```"
 	body := strings.TrimLeft(r.text, " \t\r\n")
@@ -98,9 +98,8 @@ func (r *repairer) skipFence() {
 	r.pos, r.end = head, len(tail)-len(mark)
 }
 
-// skipEmptyObject takes off an empty object that stands before another one: the
-// start of a call that some servers send before its arguments, and that clients join to
-// them.
+// skipEmptyObject removes an empty object in front of another object. Some servers send it
+// as the start of a call, and clients join it to the arguments.
 func (r *repairer) skipEmptyObject() {
 	const white = " \t\r\n"
 	text := r.text[:r.end]
@@ -112,8 +111,8 @@ func (r *repairer) skipEmptyObject() {
 	}
 }
 
-// skipSpace passes over white space and comments. White space that JSON does not
-// have goes, and so do comments; false for one without an end.
+// skipSpace reads white space and comments. It removes comments, and white space that JSON
+// does not have. It returns false for a comment without an end.
 func (r *repairer) skipSpace() bool {
 	for r.pos < r.end {
 		rest := r.text[r.pos:r.end]
@@ -145,7 +144,7 @@ func (r *repairer) skipSpace() bool {
 	return true
 }
 
-// value reads one value of any kind. Depth is bounded, because it recurses.
+// value reads a value of any kind, nested up to rawjson.DefaultDepth levels.
 func (r *repairer) value(depth int) bool {
 	if depth > rawjson.DefaultDepth {
 		return false
@@ -163,11 +162,11 @@ func (r *repairer) value(depth int) bool {
 	return r.literal()
 }
 
-// container reads an object or an array, trailing comma and missing end
-// included.
+// container reads an object or an array. It removes a trailing comma and adds a missing
+// closing bracket.
 func (r *repairer) container(open byte, depth int) bool {
 	r.pos++
-	comma := -1 // where the last one is
+	comma := -1 // the offset of a comma before the next element
 	for first := true; ; first = false {
 		if !r.skipSpace() {
 			return false
@@ -195,9 +194,9 @@ func (r *repairer) container(open byte, depth int) bool {
 	}
 }
 
-// addCloser puts in an end that the text lacks, where it ends after a string or
-// a container. A number or a word may have been cut short, and a string that
-// ends in a closer has probably swallowed it.
+// addCloser adds a closing bracket at the end of the text, if the text ends after a string
+// or a container. A number or a word may be incomplete there, and a string that ends in a
+// bracket has probably swallowed it.
 func (r *repairer) addCloser(open byte) bool {
 	body := strings.TrimRight(r.text[:r.end], " \t\r\n")
 	inner := strings.TrimRight(body, "\"'")
@@ -240,9 +239,8 @@ func (r *repairer) key() bool {
 	return r.skipSpace()
 }
 
-// number reads a JSON number. Anything else, such as 1/6, .5 or 0x10, is not
-// followed by what may follow a value, or is not a number for rawjson. Both languages read
-// some of them, but not as the same number.
+// number reads a JSON number. It refuses 1/6, .5 and 0x10, which JavaScript and Python do
+// not all read as the same number.
 func (r *repairer) number() bool {
 	start := r.pos
 	for r.pos < r.end && strings.IndexByte("+-.eE0123456789", r.text[r.pos]) >= 0 {
@@ -256,8 +254,8 @@ func (r *repairer) number() bool {
 	return true
 }
 
-// strayQuote takes off a quote right behind the last number, where nothing but
-// closers follows it, as in {"n": 5"}.
+// strayQuote removes a quote directly after the last number, as in {"n": 5"}, if only
+// closing brackets follow.
 func (r *repairer) strayQuote() {
 	if r.peek() != '"' {
 		return
@@ -268,11 +266,11 @@ func (r *repairer) strayQuote() {
 	}
 }
 
-// literals are the words that stand for a value, in JSON and in Python.
+// literals are the words for values in JSON and in Python, with their JSON text.
 var literals = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
-// literal reads one of the literals, whole. Other words, such as NaN and undefined, have
-// no value in JSON.
+// literal reads one of the literals. Other words, such as NaN and undefined, have no value
+// in JSON.
 func (r *repairer) literal() bool {
 	start := r.pos
 	for isLetter(r.peek()) || '0' <= r.peek() && r.peek() <= '9' {
@@ -291,9 +289,8 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$'
 }
 
-// skipClosers reads what follows the value: nothing, or closers too many. They
-// hold no value that could get lost. Anything else may be a second call, or a part of
-// this one.
+// skipClosers reads the text after the value and removes surplus closing brackets. It
+// refuses any other text, which may be a second call or a part of this one.
 func (r *repairer) skipClosers() bool {
 	rest := r.text[r.pos:r.end]
 	if r.end < len(r.text) {
@@ -308,11 +305,12 @@ func (r *repairer) skipClosers() bool {
 	return true
 }
 
-// maxChanges is how many edits of one repair are told one by one.
+// maxChanges is the largest number of edits of one repair that are reported one by one.
 const maxChanges = 16
 
-// textChanges says what edits do, one change for each as long as that helps a
-// reader. They have no pointer: the text had no places yet.
+// textChanges returns the changes that report edits: one for each, or one for the whole
+// text if there are more than maxChanges. They have no pointer, because the text was not
+// JSON.
 func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Change {
 	if len(edits) > maxChanges {
 		fixed, _ := rawjson.Apply(text, edits)
@@ -325,9 +323,9 @@ func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Chan
 	return changes
 }
 
-// doubleQuoted reads a string in double quotes. Raw control characters are escaped,
-// \' loses its backslash; escapes that JSON does not have, as in "C:\dir", are refused:
-// the backslash may have been meant as one.
+// doubleQuoted reads a string in double quotes. It escapes raw control characters, and
+// removes the backslash of \'. It refuses escapes that JSON does not have, as in "C:\dir",
+// because the backslash may be part of the value.
 func (r *repairer) doubleQuoted() bool {
 	for r.pos++; r.pos < r.end; {
 		switch c := r.text[r.pos]; {
@@ -350,9 +348,8 @@ func (r *repairer) doubleQuoted() bool {
 	return false
 }
 
-// restOfString reads the rest of a string in double quotes as one edit. A string may
-// hold a million control characters; so many edits are no longer told apart in
-// the changes.
+// restOfString reads the rest of a string in double quotes as one edit. It is used after
+// maxChanges edits, because a string may hold a million control characters.
 func (r *repairer) restOfString() bool {
 	start := r.pos
 	var b strings.Builder
@@ -382,8 +379,7 @@ func (r *repairer) restOfString() bool {
 	return false
 }
 
-// unescape writes the escape of n bytes that comes next, as JSON has it, and passes over
-// it.
+// unescape writes the next escape, which has n bytes, to b as JSON has it.
 func (r *repairer) unescape(b *strings.Builder, n int) {
 	if r.text[r.pos+1] == '\'' {
 		b.WriteByte('\'')
@@ -393,7 +389,7 @@ func (r *repairer) unescape(b *strings.Builder, n int) {
 	r.pos += n
 }
 
-// escapes are those of the control characters, as rawjson.Quote writes them.
+// escapes are the JSON escapes of the control characters, as rawjson.Quote writes them.
 var escapes = func() (t [' ']string) {
 	for c := range t {
 		quoted := rawjson.Quote(string(rune(c)))
@@ -402,8 +398,7 @@ var escapes = func() (t [' ']string) {
 	return t
 }()
 
-// escaped returns a control character or a double quote as JSON has it in a
-// string.
+// escaped returns the JSON escape of a control character or a double quote.
 func escaped(c byte) string {
 	if c == '"' {
 		return `\"`
@@ -411,7 +406,7 @@ func escaped(c byte) string {
 	return escapes[c]
 }
 
-// escape passes over an escape in a string in double quotes.
+// escape reads an escape in a string in double quotes.
 func (r *repairer) escape() bool {
 	n := escapeLen(r.text[r.pos:r.end])
 	if n == 0 {
@@ -424,8 +419,8 @@ func (r *repairer) escape() bool {
 	return true
 }
 
-// escapeLen returns how long the escape at the start of s is, 0 if neither
-// JSON nor Python and JavaScript alike have it.
+// escapeLen returns the length of the escape at the start of s. It is 0 for escapes that
+// JSON does not have, except for \', which Python and JavaScript have.
 func escapeLen(s string) int {
 	if len(s) < 2 {
 		return 0
@@ -441,9 +436,8 @@ func escapeLen(s string) int {
 	return 0
 }
 
-// singleQuoted reads a string in single quotes and writes it in double ones. A quote in the
-// middle of a word, as in 'don't', is not followed by what may follow a string: then the
-// text is refused.
+// singleQuoted reads a string in single quotes and writes it in double quotes. It refuses a
+// quote in the middle of a word, as in 'don't': see delimited.
 func (r *repairer) singleQuoted() bool {
 	start := r.pos
 	var b strings.Builder
@@ -475,8 +469,8 @@ func (r *repairer) singleQuoted() bool {
 	return false
 }
 
-// delimited reports whether a string that just ended is followed by what may
-// follow one: else its quote was not its end.
+// delimited reports whether the next character may follow a string. If not, the quote
+// before it was not the end of the string.
 func (r *repairer) delimited() bool {
 	return r.pos == r.end || strings.IndexByte(" \t\r\n,:]}/#", r.text[r.pos]) >= 0 || strings.HasPrefix(r.text[r.pos:], "\u00a0")
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-// valueFixes returns what the rules propose for a value of the wrong type, or
-// one that is not among those enumerated. Omit, Unwrap and Echo stand alone
-// where they apply: they say what the value is. A fix that keeps others from being
-// proposed asks m.on itself; the search asks it for all others.
+// valueFixes returns the fixes that the rules propose for v, a value of the wrong type or
+// outside of its enum. A fix that excludes all others asks m.on itself; for the rest,
+// fixes does.
 func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 	s, want := m.schema.Root(), view.Object
 	if !p.has(codeNotObject) {
@@ -21,25 +20,41 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 	}
 	var fixes []fix
 	if v.Kind() == rawjson.String {
-		if p.has("enum", "const", "anyOf", "oneOf") {
-			fixes = m.enumFixes(s, v)
-		}
-		if f, ok := m.omit(doc, p, v, want); ok && len(fixes) == 0 {
-			return []fix{f}
-		}
-		if !p.has(typeCodes...) {
-			return nil
-		}
-		if inner, ok := m.parseContainer(v.Str(), want); ok {
-			return []fix{replaceValue(Unwrap, v, inner)} // and no Wrap: ["[1,2]"] is hardly meant
-		}
-		if text, ok := m.split(v.Str(), p, want); ok {
-			fixes = append(fixes, replaceValue(Split, v, text))
+		var final bool
+		if fixes, final = m.stringFixes(doc, p, v, s, want); final {
+			return fixes
 		}
 	}
 	if inner, ok := unwrapEcho(v); ok && !want.Has(view.Object) && m.on(Echo) {
 		return []fix{replaceValue(Echo, v, inner)}
 	}
+	return append(fixes, m.conversions(s, v, want)...)
+}
+
+// stringFixes returns the fixes that apply only to strings. final means that no other
+// fix may be proposed: the string stands for no value, or is JSON text, or has the
+// right type.
+func (m *mender) stringFixes(doc *rawjson.Doc, p place, v rawjson.Value, s *view.Node, want view.Kinds) (fixes []fix, final bool) {
+	if p.has("enum", "const", "anyOf", "oneOf") {
+		fixes = m.enumFixes(s, v)
+	}
+	if f, ok := m.omit(doc, p, v, want); ok && len(fixes) == 0 {
+		return []fix{f}, true
+	}
+	if !p.has(typeCodes...) {
+		return nil, true
+	}
+	if inner, ok := m.parseContainer(v.Str(), want); ok {
+		return []fix{replaceValue(Unwrap, v, inner)}, true // Wrap would make ["[1,2]"]
+	}
+	if text, ok := m.split(v.Str(), p, want); ok {
+		fixes = append(fixes, replaceValue(Split, v, text))
+	}
+	return fixes, false
+}
+
+// conversions returns the fixes that write v as a value of another type.
+func (m *mender) conversions(s *view.Node, v rawjson.Value, want view.Kinds) (fixes []fix) {
 	if text, ok := coerce(v, want); ok {
 		fixes = append(fixes, replaceValue(Coerce, v, text))
 	}
@@ -57,8 +72,8 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 	return fixes
 }
 
-// coerce returns the JSON text of another type that says exactly what v says: 5 for "5",
-// "5" for 5, true for "True". A string with space around a number says something else.
+// coerce returns the scalar of a wanted type that has the same text as v: 5 for "5", "5"
+// for 5, true for "True". It does not read a number with white space around it.
 func coerce(v rawjson.Value, want view.Kinds) (string, bool) {
 	switch v.Kind() {
 	case rawjson.Number, rawjson.Bool:
@@ -81,19 +96,19 @@ func coerce(v rawjson.Value, want view.Kinds) (string, bool) {
 		return "", false
 	}
 	if whole, fraction, ok := strings.Cut(s, "."); ok && !want.Has(view.Number) && strings.Trim(fraction, "0") == "" {
-		return whole, true // "5.0" is 5: decoders of integers refuse 5.0
+		return whole, true // "5.0" becomes 5, because decoders of integers refuse 5.0
 	}
 	return s, true
 }
 
-// parseContainer returns the array or object whose text s is, where one is wanted
-// and no string is: [1, 2] for "[1, 2]". It must be the text as a whole.
+// parseContainer returns the array or object that is the whole text of the string s, if
+// want has its type and has no strings: [1, 2] for "[1, 2]".
 func (m *mender) parseContainer(s string, want view.Kinds) (string, bool) {
 	s = strings.TrimSpace(s)
 	if want.Has(view.String) || !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
 		return "", false
 	}
-	if edits, closers, ok := m.syntaxEdits(s); ok { // the text of a list is often Python's
+	if edits, closers, ok := m.syntaxEdits(s); ok { // lists in strings are often written as Python
 		s, _ = rawjson.Apply(s, slices.Concat(edits, closers))
 	}
 	doc, err := rawjson.Parse(s, unlimited)
@@ -109,9 +124,9 @@ func (m *mender) parseContainer(s string, want view.Kinds) (string, bool) {
 	return "", false
 }
 
-// isSingleValue reports whether v is surely one value, and not a list in one string
-// or a word for none: "Oslo" becomes ["Oslo"], but "Oslo, Bergen" does not become a list
-// of one.
+// isSingleValue reports whether v is certainly one value. "Oslo" is, and may become
+// ["Oslo"]. A string that may be a list, such as "Oslo, Bergen", and a word for no value
+// are not.
 func isSingleValue(v rawjson.Value) bool {
 	switch v.Kind() {
 	case rawjson.Array, rawjson.Null:
@@ -122,15 +137,15 @@ func isSingleValue(v rawjson.Value) bool {
 	return true
 }
 
-// Bounds of the text that Split takes for a list.
+// Bounds of a string that Split reads as a list.
 const (
 	maxList  = 1024 // bytes
 	maxParts = 64
 )
 
-// split returns the list of strings that s, with commas between, stands for,
-// where a list of strings is wanted and no string is. Quotes and brackets are
-// signs of some notation, of which a comma may be a part.
+// split returns the parts of s between commas as a JSON array, if the schema expects an
+// array of strings and no string. It does not read text with quotes or brackets, where
+// a comma may be part of a value.
 func (m *mender) split(s string, p place, want view.Kinds) (string, bool) {
 	if !m.on(Split) || want.Has(view.String) || !want.Has(view.Array) || len(s) > maxList ||
 		!strings.Contains(s, ",") || strings.ContainsAny(s, ";\n[]{}()\"'") {
@@ -149,9 +164,8 @@ func (m *mender) split(s string, p place, want view.Kinds) (string, bool) {
 	return "[" + strings.Join(parts, ", ") + "]", true
 }
 
-// onlyProperty returns the property that a bare value must be meant for: the
-// only required one, or the only one. With two required properties a bare value leaves
-// one of them missing, whichever it is meant for.
+// onlyProperty returns the one property of an object that can take a bare value: its only
+// required property, or its only property.
 func (m *mender) onlyProperty(s *view.Node) (string, bool) {
 	switch d := m.schema.Declared(s); {
 	case len(d.Required) == 1:
@@ -162,8 +176,9 @@ func (m *mender) onlyProperty(s *view.Node) (string, bool) {
 	return "", false
 }
 
-// wrapWord takes arguments that are one bare word for the only property: Oslo, of a tool
-// that wants {"city": …}. A word with spaces may be a sentence to the user.
+// wrapWord returns the fix for arguments that are one bare word: Oslo becomes
+// {"city": "Oslo"} if city is the only property. Text with spaces may be a sentence to
+// the user.
 func (m *mender) wrapWord(text string) (fix, bool) {
 	const longest = 256
 	word := strings.TrimSpace(text)
@@ -180,11 +195,11 @@ func (m *mender) wrapWord(text string) (fix, bool) {
 	return f, true
 }
 
-// maxEnum is the longest string that Enum takes for a variant, in bytes.
+// maxEnum is the longest string that Enum matches, in bytes.
 const maxEnum = 512
 
-// enumVariant returns the one value of an enum or const that s is a variant of: "In
-// Progress" of in_progress. If two values fold to the same as s, there is no match.
+// enumVariant returns the JSON text of the one value of an enum or const that folds to the
+// same text as s: "in_progress" for "In Progress". See fold.
 func (m *mender) enumVariant(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
@@ -205,7 +220,7 @@ func (m *mender) enumVariant(sch *view.Node, s string) (string, bool) {
 	return match, match != ""
 }
 
-// enumFixes returns what Enum proposes for a string, else what EnumWords does.
+// enumFixes returns the fix of Enum for a string, or else the fix of EnumWords.
 func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
 	sent := rawjson.Exact(v.Raw())
 	if m.on(Enum) {
@@ -221,12 +236,12 @@ func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
 	return nil
 }
 
-// maxEnumWords bounds EnumWords: the values that are compared with a string.
+// maxEnumWords is the number of values that EnumWords compares with a string.
 const maxEnumWords = 256
 
-// enumInPhrase returns the one value of an enum all words of which stand in s, one
-// after the other: "high priority" is high. A word that may turn the meaning around is
-// not passed over: "not urgent" is not urgent.
+// enumInPhrase returns the JSON text of the one value of an enum whose words all occur in
+// s, one after the other: "high" for "high priority". There is none if s has a word that
+// changesMeaning: "not urgent" is not urgent.
 func (m *mender) enumInPhrase(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
@@ -253,7 +268,7 @@ func (m *mender) enumInPhrase(sch *view.Node, s string) (string, bool) {
 	return match, match != ""
 }
 
-// containsRun reports whether all of part, not none, stands in whole in one piece.
+// containsRun reports whether part, which must not be empty, is a contiguous part of whole.
 func containsRun(whole, part []string) bool {
 	for i := 0; len(part) > 0 && i+len(part) <= len(whole); i++ {
 		if slices.Equal(whole[i:i+len(part)], part) {
@@ -263,16 +278,14 @@ func containsRun(whole, part []string) bool {
 	return false
 }
 
-// changesMeaning reports whether a word may turn the meaning of those beside it around, or says
-// that there is more than one.
+// changesMeaning reports whether a word may negate its neighbours, or joins several values.
 func changesMeaning(word string) bool {
 	return slices.Contains([]string{"no", "non", "not", "never", "neither", "nor", "or", "but", "except", "without", "than"}, word)
 }
 
-// enumTexts returns the JSON text of each string among the enum and the const of
-// a schema, by what it folds to; of several that fold to the same, two. Each
-// schema is read once: an enum may have thousands of values, and a call as many strings
-// that are to be one of them.
+// enumTexts returns the JSON texts of the strings in the enum and the const of a schema,
+// by their folded text, and at most two for each. Each schema is read once, because an
+// enum and the call may both have thousands of strings.
 func (m *mender) enumTexts(s *view.Node) map[string][]string {
 	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
 		return nil
@@ -299,8 +312,8 @@ func (m *mender) enumTexts(s *view.Node) map[string][]string {
 	return byFold
 }
 
-// isEmptyWord reports whether s is a word for no value at all. It keeps such words from
-// becoming a list or an object; leaving out the property is for omit.
+// isEmptyWord reports whether s is a word for no value. Such a word never becomes a list
+// or an object.
 func isEmptyWord(s string) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "", "null", "none", "nil", "undefined", "n/a", "na", "nan", "any", "all", "dontcare", "-":
@@ -309,9 +322,8 @@ func isEmptyWord(s string) bool {
 	return false
 }
 
-// omit returns the fix that leaves v out, or makes it null where the schema has
-// null for it: the string v says in JSON's or Python's word that there is no
-// value, and v is an optional property.
+// omit returns the fix that removes the string v, or makes it null if the schema allows
+// null. v must be an optional property, and isOmittable.
 func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kinds) (fix, bool) {
 	if !m.on(Omit) || !v.IsMember() || !isOmittable(v.Str(), p, want) {
 		return fix{}, false
@@ -326,9 +338,9 @@ func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kind
 	return removeMember(Omit, v.Parent(), v), true
 }
 
-// isOmittable reports whether s is an empty string, or a word for no value at a
-// place that wants no string but an enumerated one. Where any string is allowed, "none"
-// may be a name, or an answer.
+// isOmittable reports whether s is an empty string, or JSON's or Python's word for no
+// value at a place where the schema does not accept any string. Where it does, "none"
+// may be a name or an answer.
 func isOmittable(s string, p place, want view.Kinds) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "":
@@ -341,9 +353,9 @@ func isOmittable(s string, p place, want view.Kinds) bool {
 	return false
 }
 
-// typeIsRefused reports whether the value v at pointer is surely refused for its
-// type: the schema of each step there is under properties or items alone, and
-// the last one names other types. A $ref on the way may put its schema aside.
+// typeIsRefused reports whether the schema certainly refuses v at pointer for its type:
+// only properties and items lead there, and the schema there names other types. It is
+// false if there is a $ref on the way, because a draft may ignore what is beside it.
 func typeIsRefused(s *view.Node, pointer string, v rawjson.Value) bool {
 	for _, seg := range rawjson.Segments(pointer) {
 		if s == nil || hasReference(s) {
@@ -363,5 +375,5 @@ func typeIsRefused(s *view.Node, pointer string, v rawjson.Value) bool {
 	return s.Types != 0 && !s.Types.Has(view.KindsOf(v.Kind()))
 }
 
-// hasReference reports whether other schemas than s itself may say what a value there is.
+// hasReference reports whether s has a $ref, also one that could not be followed.
 func hasReference(s *view.Node) bool { return s.Ref != nil || s.Lost }

@@ -19,89 +19,135 @@ import (
 // string="true" of DeepSeek, type="string" of Kimi K3. Models forget the mark behind a
 // value, and that behind the call.
 func elementItem(f *form, s *source, i int) reading {
-	from := i
-	if v := s.matchLiteral(i, f.call); v != complete {
+	e := element{f: f, s: s, from: i, pos: i, next: append([]string{f.param, f.end}, f.closes...)}
+	if r := e.head(); r.match != complete || r.calls != nil {
+		return r
+	}
+	var arguments object
+	for e.mark == paramMark {
+		if r := e.parameter(&arguments); r.match != complete {
+			return r
+		}
+	}
+	return e.close(arguments.text())
+}
+
+// element is a cursor over one call whose parameters are elements.
+type element struct {
+	f    *form
+	s    *source
+	from int      // where the call begins
+	pos  int      // what is before it was read
+	name string   // of an offered tool
+	next []string // the marks that may follow a head or a parameter
+	mark int      // which of them is at pos
+}
+
+// The marks in element.next; after them come those that close the section.
+const (
+	paramMark = iota
+	endMark
+)
+
+// head reads the name, up to the mark behind it. A complete reading has a call only if the
+// element has no content.
+func (e *element) head() reading {
+	if v := e.s.matchLiteral(e.pos, e.f.call); v != complete {
 		return reading{match: v}
 	}
-	i += len(f.call)
-	var written string
-	if f.head == "" {
-		begin := s.space(i)
-		i = s.identifier(begin)
-		if written = s.text[begin:i]; written == "" && i < len(s.text) {
-			return reading{}
-		}
-	} else {
-		var v match
-		if written, i, v = s.findStop(i, f.head); v != complete {
-			return reading{match: v}
-		}
+	e.pos += len(e.f.call)
+	written, r := e.written()
+	if r.match != complete {
+		return r
 	}
 	written, kind := attribute(written)
-	name, ok := s.tools.find(written)
+	name, ok := e.s.tools.find(written)
+	e.name = name
 	if kind == "/" {
 		if !ok {
 			return reading{match: malformed, issue: unknown(written)}
 		}
-		return reading{match: complete, end: i, calls: []call{{name: name, arguments: "{}"}}}
+		return reading{match: complete, end: e.pos, calls: []call{{name: name, arguments: "{}"}}}
 	}
-	next := append([]string{f.param, f.end}, f.closes...)
-	i = s.space(i)
-	n, v := s.matchAny(i, next...)
+	e.pos = e.s.space(e.pos)
+	n, v := e.s.matchAny(e.pos, e.next...)
+	e.mark = n
 	switch {
 	case v == partial:
 		return waiting(ok)
-	case v == none && (f.shared || !ok):
+	case v == none && (e.f.shared || !ok):
 		return reading{} // another form, or prose
 	case v == none:
 		return brokenBy("unreadable", "a call holds text that is not a parameter")
-	case !ok && n > 0 && f.shared:
+	case !ok && n != paramMark && e.f.shared:
 		return reading{}
 	case !ok:
 		return reading{match: malformed, issue: unknown(written)}
 	}
-	var arguments object
-	for n == 0 {
-		head, begin, v := s.findStop(i+len(f.param), f.keyEnd)
-		if v == complete && f.value != "" {
-			begin = s.space(begin)
-			v = s.matchLiteral(begin, f.value)
-			begin += len(f.value)
-		}
-		if v != complete {
-			return s.missing(v, "the mark of a parameter cannot be read", true)
-		}
-		key, kind := attribute(head)
-		var loose func(int) match
-		if f.loose != nil {
-			loose = f.loose(f, s, name, begin)
-		}
-		end, after, v := s.raw(begin, f.valueEnd, next, loose)
-		if v != complete {
-			return s.missing(v, "a value has no closing mark, or holds the end of a call", true)
-		}
-		value, ok := s.tools.typed(name, key, f.inside(s.text[begin:max(end, begin)]), kind)
-		if !ok {
-			return brokenBy("unreadable", "a parameter is not JSON")
-		}
-		if wrong := s.tools.add(&arguments, name, key, value); wrong.code != "" {
-			return reading{match: malformed, issue: wrong}
-		}
-		i = s.space(after)
-		if n, v = s.matchAny(i, next...); v != complete {
-			return s.missing(v, "a call holds text that is not a parameter", true)
-		}
+	return reading{match: complete}
+}
+
+// written returns the name in the head, as the model wrote it.
+func (e *element) written() (name string, r reading) {
+	if e.f.head != "" {
+		name, after, v := e.s.findStop(e.pos, e.f.head)
+		e.pos = after
+		return name, reading{match: v}
 	}
-	if n == 1 {
-		i += len(f.end)
-	} else if v := s.closes(i, f.valueEnd); v != complete { // the last value may go on
-		return s.missing(v, "a call has no closing mark, and there is a later one", true)
+	begin := e.s.space(e.pos)
+	e.pos = e.s.identifier(begin)
+	if name = e.s.text[begin:e.pos]; name == "" && e.pos < len(e.s.text) {
+		return "", reading{}
 	}
-	c := call{name: name, arguments: arguments.text()}
+	return name, reading{match: complete}
+}
+
+// parameter reads one parameter and adds it to the arguments.
+func (e *element) parameter(arguments *object) reading {
+	head, begin, v := e.s.findStop(e.pos+len(e.f.param), e.f.keyEnd)
+	if v == complete && e.f.value != "" {
+		begin = e.s.space(begin)
+		v = e.s.matchLiteral(begin, e.f.value)
+		begin += len(e.f.value)
+	}
+	if v != complete {
+		return e.s.missing(v, "the mark of a parameter cannot be read", true)
+	}
+	key, kind := attribute(head)
+	var loose func(int) match
+	if e.f.loose != nil {
+		loose = e.f.loose(e.f, e.s, e.name, begin)
+	}
+	end, after, v := e.s.raw(begin, e.f.valueEnd, e.next, loose)
+	if v != complete {
+		return e.s.missing(v, "a value has no closing mark, or holds the end of a call", true)
+	}
+	value, ok := e.s.tools.typed(e.name, key, e.f.inside(e.s.text[begin:max(end, begin)]), kind)
+	if !ok {
+		return brokenBy("unreadable", "a parameter is not JSON")
+	}
+	if wrong := e.s.tools.add(arguments, e.name, key, value); wrong.code != "" {
+		return reading{match: malformed, issue: wrong}
+	}
+	e.pos = e.s.space(after)
+	if e.mark, v = e.s.matchAny(e.pos, e.next...); v != complete {
+		return e.s.missing(v, "a call holds text that is not a parameter", true)
+	}
+	return reading{match: complete}
+}
+
+// close reads the mark behind the call, which may be missing before one that closes the section.
+func (e *element) close(arguments string) reading {
+	if e.mark == endMark {
+		e.pos += len(e.f.end)
+	} else if v := e.s.closes(e.pos, e.f.valueEnd); v != complete { // the last value may go on
+		return e.s.missing(v, "a call has no closing mark, and there is a later one", true)
+	}
+	c := call{name: e.name, arguments: arguments}
 	if c.arguments != "{}" {
-		c.body = s.text[from:i]
+		c.body = e.s.text[e.from:e.pos]
 	}
-	return reading{match: complete, end: i, calls: []call{c}}
+	return reading{match: complete, end: e.pos, calls: []call{c}}
 }
 
 // inside returns a raw value without what the markup adds to it. A line break at the

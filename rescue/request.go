@@ -6,8 +6,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// quotedInRequest reports whether a call of the text, or the call that cannot be made,
-// quotedInRequest in the request: in a message of anyone but the assistant. White space,
+// quotedInRequest reports whether the request quotes a call of the text, or the call that
+// cannot be made, in a message that is not the assistant's. White space,
 // escapes of JSON and of HTML do not count, so that a call in a web page or in
 // the JSON of a tool's result is found.
 //

@@ -30,10 +30,10 @@ type lastMark struct{ at, length int }
 type match = calltext.State
 
 const (
-	none = calltext.None
-	partial    = calltext.More
-	complete   = calltext.Whole
-	malformed  = calltext.Broken
+	none      = calltext.None
+	partial   = calltext.More
+	complete  = calltext.Whole
+	malformed = calltext.Broken
 )
 
 // anySize reads JSON of any size.
@@ -42,11 +42,11 @@ var anySize = calltext.AnySize
 // reading is what a markup finds at a place.
 type reading struct {
 	match match
-	end     int    // of a whole one: the index behind it
-	calls   []call // of a whole one
-	named   bool   // an offered tool is named: the text is held until it is decided
-	half    bool   // of a whole one: the length limit cut a call behind these
-	issue   issue  // of a broken one
+	end   int    // of a whole one: the index behind it
+	calls []call // of a whole one
+	named bool   // an offered tool is named: the text is held until it is decided
+	half  bool   // of a whole one: the length limit cut a call behind these
+	issue issue  // of a broken one
 	// A markup of whole answers has the answer's text and reasoning inside.
 	text, thought string
 }

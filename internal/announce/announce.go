@@ -80,43 +80,55 @@ func isFunction(name string) func(middleware.Tool) bool {
 }
 
 // readTexts finds the texts that announce tools: system messages and reminders.
-//
-// A reminder is the whole text of a part. The parts in front of it in its message are
-// reminders too. The message has a further part, or follows the result of a tool: if a
-// user's message is only a pasted page, the page does not count. In messages of qwen-code
-// the last part is the user's own text and never counts, except after a result.
 func (t *Tools) readTexts(ctx context.Context) error {
 	if t.read {
 		return nil
 	}
-	var texts []string
-	rows := map[string]bool{}
-	claude, qwen := t.lists(isFunction(claudeSearch)), t.lists(isFunction(qwenSearch)) && t.lists(isFunction(qwenCall))
+	found := Tools{req: t.req, rows: map[string]bool{}, read: true}
 	previous := middleware.Role("")
 	for _, m := range t.req.Messages {
-		afterResult := previous == middleware.RoleTool
-		reminders := m.Role == middleware.RoleUser && (claude || qwen) && (len(m.Parts) > 1 || afterResult)
-		previous = m.Role
-		for i, p := range m.Parts {
-			if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		switch {
+		case m.Role == middleware.RoleSystem:
+			for _, p := range m.Parts {
+				if p.Kind == middleware.PartText {
+					found.texts = append(found.texts, p.Text)
+				}
+			}
+		case m.Role == middleware.RoleUser && (len(m.Parts) > 1 || previous == middleware.RoleTool):
+			if err := found.readReminders(ctx, m.Parts, previous != middleware.RoleTool); err != nil {
 				return err
 			}
-			text, announces := p.Text, m.Role == middleware.RoleSystem
-			if reminders {
-				text, reminders = reminder(p.Text)
-				if reminders && qwen && p.Kind == middleware.PartText && (afterResult || i < len(m.Parts)-1) {
-					if err := readQwenRows(ctx, text, rows); err != nil {
-						return err
-					}
-				}
-				announces = reminders && claude && isClaudeList(text)
-			}
-			if announces && p.Kind == middleware.PartText {
-				texts = append(texts, text)
+		}
+		previous = m.Role
+	}
+	*t = found
+	return nil
+}
+
+// readReminders reads the reminders of a user's message that has a further part, or that
+// follows the result of a tool: if a message is only a pasted page, the page does not
+// count. A reminder is the whole text of a part, and all parts before it are reminders. In
+// messages of qwen-code, the last part does not count if it is the user's own text.
+func (t *Tools) readReminders(ctx context.Context, parts []middleware.Part, ownText bool) error {
+	claude := t.lists(isFunction(claudeSearch))
+	qwen := t.lists(isFunction(qwenSearch)) && t.lists(isFunction(qwenCall))
+	for i, p := range parts {
+		text, ok := reminder(p.Text)
+		if !ok || !claude && !qwen {
+			return nil
+		}
+		if qwen && p.Kind == middleware.PartText && !(ownText && i == len(parts)-1) {
+			if err := readQwenRows(ctx, text, t.rows); err != nil {
+				return err
 			}
 		}
+		if claude && p.Kind == middleware.PartText && isClaudeList(text) {
+			t.texts = append(t.texts, text)
+		}
 	}
-	t.texts, t.rows, t.read = texts, rows, true
 	return nil
 }
 

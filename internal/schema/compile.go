@@ -48,8 +48,8 @@ func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if twice := doc.Duplicates(); len(twice) > 0 {
-		s.notes = append(s.notes, clip("schema has a key more than once, and the last one applies: "+twice[0].Pointer(), 2*maxQuoted))
+	if duplicates := doc.Duplicates(); len(duplicates) > 0 {
+		s.notes = append(s.notes, clip("schema has a key more than once, and the last one applies: "+duplicates[0].Pointer(), 2*maxQuoted))
 	}
 	s.view = sync.OnceValue(func() *view.View { return view.New(doc) })
 	return s, nil
@@ -118,7 +118,7 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 		return nil, err
 	}
 	base, _, _ := strings.Cut(compiled.Location, "#")
-	c := evalCompiler{nodes: map[*jsonschema.Schema]*node{}, resources: map[string]*resource{}, sizes: n.sizes, formats: o.Formats, base: base, words: doc.Indexed().Root()}
+	c := nodeCompiler{nodes: map[*jsonschema.Schema]*node{}, resources: map[string]*resource{}, sizes: n.sizes, formats: o.Formats, base: base, compiledText: doc.Indexed().Root()}
 	root := c.compile(compiled)
 	if c.dynamic {
 		if err := c.anchors(v5); err != nil {
@@ -131,7 +131,7 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 			return nil, fmt.Errorf("%w: more than %d subschemas apply to one value", ErrExpensive, maxEvaluations)
 		}
 	}
-	return &Schema{words: c.words, root: root, tracked: c.dynamic, notes: n.notes, patterns: n.patterns, sizes: n.sizes}, nil
+	return &Schema{compiledText: c.compiledText, root: root, tracked: c.dynamic, notes: n.notes, patterns: n.patterns, sizes: n.sizes}, nil
 }
 
 var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")

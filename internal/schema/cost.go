@@ -47,7 +47,7 @@ func (n *normalizer) affordable() error {
 				lookups += len(n.order)
 			}
 		}
-		if ref, ok := p.m["$ref"].(string); ok && (n.ids || p.astray || ref == "") {
+		if ref, ok := p.m["$ref"].(string); ok && (n.ids || p.unresolved || ref == "") {
 			lookups += len(n.order)
 		}
 	}

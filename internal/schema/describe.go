@@ -46,7 +46,7 @@ func (r *reader) describeWithin(s rawjson.Value, levels, hops int) string {
 	}
 	words := r.own(s, levels)
 	if pointer, ok := localPointer(s.Get("$ref").Str()); ok && words == "" && hops > 0 {
-		words = r.describeWithin(r.s.words.At(pointer), levels, hops-1)
+		words = r.describeWithin(r.s.compiledText.At(pointer), levels, hops-1)
 	}
 	if r.described == nil {
 		r.described = map[description]string{}
@@ -62,7 +62,7 @@ func (r *reader) own(s rawjson.Value, levels int) string {
 		return clip(c.Raw(), maxQuoted)
 	}
 	if values := enumOf(s); len(values) > 0 {
-		return "one of " + listed(values)
+		return "one of " + joined(values)
 	}
 	words := strings.Join(typeNamesOf(s.Get("type")), " or ")
 	switch words {
@@ -108,7 +108,7 @@ func (r *reader) branchWords(s rawjson.Value) string {
 			}
 		}
 	}
-	return listedWith(forms, " or ")
+	return joinedWith(forms, " or ")
 }
 
 // itemWords names what the elements of an array are; "" if they may be anything, or

@@ -43,13 +43,13 @@ type node struct {
 	required           []uint64       // bits of props
 	requires           int
 	patterns           []patternProperties
-	others             *node // undeclared properties; nil: any
+	additional         *node // undeclared properties; nil: any
 	closed             bool  // there may be none
 	names              *node
 	regexNames         bool
 	depends            []dependency
 	minProps, maxProps int
-	restProps          *node // unevaluatedProperties
+	unevaluatedProps   *node // unevaluatedProperties
 
 	prefix                   []*node
 	items                    *node  // the elements after prefix; nil: any
@@ -60,15 +60,15 @@ type node struct {
 	contains                 *node
 	marksContained           bool
 	minContains, maxContains int
-	restItems                *node // unevaluatedItems
+	unevaluatedItems         *node // unevaluatedItems
 
-	valued, simple  bool
-	several         bool    // what follows says something, or restProps or restItems
-	bare            bool    // and nothing above does
-	all             []*node // $ref and allOf
-	anyOf, oneOf    []*node
-	not, cond       *node
-	then, otherwise *node
+	hasValues, onlyDeclared bool
+	combines                bool    // what follows says something, or unevaluatedProps or unevaluatedItems
+	onlyCombines            bool    // and nothing above does
+	all                     []*node // $ref and allOf
+	anyOf, oneOf            []*node
+	not, cond               *node
+	then, otherwise         *node
 
 	// a dynamic reference, which is one of all: it has these fields only
 	refers          *node
@@ -124,18 +124,18 @@ const (
 	few         = 16 // names up to which comparing is cheaper than a map
 )
 
-// evalCompiler turns v5's schemas into nodes, each once: schemas are recursive.
-type evalCompiler struct {
-	nodes     map[*jsonschema.Schema]*node
-	resources map[string]*resource
-	sizes     map[string]int // of patterns
-	formats   bool
-	base      string
-	words     rawjson.Value
-	dynamic   bool // there are dynamic references
+// nodeCompiler turns v5's schemas into nodes, each once: schemas are recursive.
+type nodeCompiler struct {
+	nodes        map[*jsonschema.Schema]*node
+	resources    map[string]*resource
+	sizes        map[string]int // of patterns
+	formats      bool
+	base         string
+	compiledText rawjson.Value
+	dynamic      bool // there are dynamic references
 }
 
-func (c *evalCompiler) compile(s *jsonschema.Schema) *node {
+func (c *nodeCompiler) compile(s *jsonschema.Schema) *node {
 	if s == nil {
 		return nil
 	}
@@ -165,13 +165,13 @@ func (c *evalCompiler) compile(s *jsonschema.Schema) *node {
 	c.object(n, s)
 	c.array(n, s)
 	c.inPlace(n, s)
-	n.valued = n.enum != nil || n.constant != nil
-	n.simple = len(n.patterns) == 0 && n.names == nil && !n.regexNames
+	n.hasValues = n.enum != nil || n.constant != nil
+	n.onlyDeclared = len(n.patterns) == 0 && n.names == nil && !n.regexNames
 	lists := len(n.all) + len(n.anyOf) + len(n.oneOf)
-	n.several = lists > 0 || n.restProps != nil || n.restItems != nil || n.not != nil || n.cond != nil
-	n.bare = lists > 0 && n.types == view.Any && n.anyText && n.anyNum && n.simple && n.others == nil && !n.closed &&
+	n.combines = lists > 0 || n.unevaluatedProps != nil || n.unevaluatedItems != nil || n.not != nil || n.cond != nil
+	n.onlyCombines = lists > 0 && n.types == view.Any && n.anyText && n.anyNum && n.onlyDeclared && n.additional == nil && !n.closed &&
 		len(n.props)+len(n.prefix) == 0 && n.minProps <= 0 && n.maxProps == limit(-1) && n.items == nil && !n.tuple &&
-		n.minItems <= 0 && n.maxItems == limit(-1) && !n.unique && n.contains == nil && n.restProps == nil && n.restItems == nil
+		n.minItems <= 0 && n.maxItems == limit(-1) && !n.unique && n.contains == nil && n.unevaluatedProps == nil && n.unevaluatedItems == nil
 	return n
 }
 
@@ -184,10 +184,10 @@ func limit(most int) int {
 }
 
 // place finds the resource of a schema: the innermost $id above it.
-func (c *evalCompiler) place(n *node, s *jsonschema.Schema, base string) {
+func (c *nodeCompiler) place(n *node, s *jsonschema.Schema, base string) {
 	id, at := base, n.where
 	for !n.foreign && at != "" {
-		if v := c.words.At(at).Get("$id"); v.Kind() == rawjson.String && !strings.HasPrefix(v.Str(), "#") {
+		if v := c.compiledText.At(at).Get("$id"); v.Kind() == rawjson.String && !strings.HasPrefix(v.Str(), "#") {
 			id += "#" + at
 			break
 		}
@@ -203,14 +203,14 @@ func (c *evalCompiler) place(n *node, s *jsonschema.Schema, base string) {
 	}
 }
 
-func (c *evalCompiler) size(re *regexp.Regexp) int {
+func (c *nodeCompiler) size(re *regexp.Regexp) int {
 	if n := c.sizes[re.String()]; n > 0 {
 		return n
 	}
 	return 100 // one of a metaschema
 }
 
-func (c *evalCompiler) numbers(n *node, s *jsonschema.Schema) {
+func (c *nodeCompiler) numbers(n *node, s *jsonschema.Schema) {
 	for _, b := range []bound{{keyword: "minimum", limit: s.Minimum, lower: true}, {keyword: "exclusiveMinimum", limit: s.ExclusiveMinimum, lower: true, exclusive: true},
 		{keyword: "maximum", limit: s.Maximum}, {keyword: "exclusiveMaximum", limit: s.ExclusiveMaximum, exclusive: true}} {
 		if b.limit == nil {
@@ -292,15 +292,15 @@ func (n *node) prop(name string) int {
 	return i
 }
 
-func (c *evalCompiler) object(n *node, s *jsonschema.Schema) {
+func (c *nodeCompiler) object(n *node, s *jsonschema.Schema) {
 	switch a := s.AdditionalProperties.(type) {
 	case bool:
 		n.closed = !a
 		if a {
-			n.others = anything // they are evaluated
+			n.additional = anything // they are evaluated
 		}
 	case *jsonschema.Schema:
-		n.others = c.compile(a)
+		n.additional = c.compile(a)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		n.props[n.prop(name)].schema = c.compile(s.Properties[name])
@@ -336,11 +336,11 @@ func (c *evalCompiler) object(n *node, s *jsonschema.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
 		depends("dependentSchemas", name, s.DependentSchemas[name], nil)
 	}
-	n.names, n.regexNames, n.restProps = c.compile(s.PropertyNames), s.RegexProperties, c.compile(s.UnevaluatedProperties)
+	n.names, n.regexNames, n.unevaluatedProps = c.compile(s.PropertyNames), s.RegexProperties, c.compile(s.UnevaluatedProperties)
 }
 
 // array reads the keywords of arrays, in the words of any draft.
-func (c *evalCompiler) array(n *node, s *jsonschema.Schema) {
+func (c *nodeCompiler) array(n *node, s *jsonschema.Schema) {
 	n.itemsWord = "items"
 	prefix := s.PrefixItems
 	switch items := s.Items.(type) {
@@ -366,10 +366,10 @@ func (c *evalCompiler) array(n *node, s *jsonschema.Schema) {
 		n.prefix = append(n.prefix, c.compile(p))
 	}
 	n.contains, n.marksContained, n.minContains, n.maxContains = c.compile(s.Contains), s.ContainsEval, s.MinContains, limit(s.MaxContains)
-	n.restItems = c.compile(s.UnevaluatedItems)
+	n.unevaluatedItems = c.compile(s.UnevaluatedItems)
 }
 
-func (c *evalCompiler) inPlace(n *node, s *jsonschema.Schema) {
+func (c *nodeCompiler) inPlace(n *node, s *jsonschema.Schema) {
 	list := func(subs []*jsonschema.Schema) (out []*node) {
 		for _, sub := range subs {
 			out = append(out, c.compile(sub))
@@ -387,7 +387,7 @@ func (c *evalCompiler) inPlace(n *node, s *jsonschema.Schema) {
 	}
 	if s.DynamicRef != nil {
 		ref := &node{refers: c.compile(s.DynamicRef), anchor: s.DynamicRef.DynamicAnchor}
-		if _, fragment, _ := strings.Cut(c.words.At(n.where).Get("$dynamicRef").Str(), "#"); !n.foreign && fragment != ref.anchor {
+		if _, fragment, _ := strings.Cut(c.compiledText.At(n.where).Get("$dynamicRef").Str(), "#"); !n.foreign && fragment != ref.anchor {
 			ref.anchor = ""
 		}
 		n.all = append(n.all, ref)
@@ -413,7 +413,7 @@ func typesOf(s *jsonschema.Schema) view.Kinds {
 
 // anchors compiles the schemas with a $dynamicAnchor that nothing else refers to: v5
 // gives the schema that it compiled before.
-func (c *evalCompiler) anchors(v5 *jsonschema.Compiler) error {
+func (c *nodeCompiler) anchors(v5 *jsonschema.Compiler) error {
 	var walk func(v rawjson.Value) error
 	walk = func(v rawjson.Value) error {
 		if v.Get("$dynamicAnchor").Kind() == rawjson.String {
@@ -430,7 +430,7 @@ func (c *evalCompiler) anchors(v5 *jsonschema.Compiler) error {
 		}
 		return nil
 	}
-	return walk(c.words)
+	return walk(c.compiledText)
 }
 
 func escapeFragment(pointer string) string { return (&url.URL{Path: pointer}).EscapedPath() }

@@ -69,15 +69,15 @@ var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 // (view); as it was compiled, after normalize and the lenient rules, for the text of issues
 // (words); and as nodes, for eval (root).
 type Schema struct {
-	view    func() *view.View // of the schema as it was given, read when it is asked for
-	words   rawjson.Value     // what was compiled, for the words of an issue
-	root    *node
-	tracked bool // there are dynamic references
-	notes   []string
+	view         func() *view.View // of the schema as it was given, read when it is asked for
+	compiledText rawjson.Value     // what was compiled, for the words of an issue
+	root         *node
+	tracked      bool // there are dynamic references
+	notes        []string
 
-	patterns map[string]*regexp.Regexp
-	sizes    map[string]int // of patterns, in instructions
-	listed   sync.Map       // values of enums, by pointer; see values
+	patterns   map[string]*regexp.Regexp
+	sizes      map[string]int // of patterns, in instructions
+	enumValues sync.Map       // values of enums, by pointer; see values
 }
 
 // Compile reads and compiles a JSON Schema. The error says why the schema

@@ -60,7 +60,6 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
@@ -99,11 +98,6 @@ func (Format) URL(base, model string, stream bool) string {
 		base = address
 	}
 	return codec.Below(base, path)
-}
-
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
 }
 
 // Opening returns the end of the event that opens a streamed answer: the first chunk, if it says who speaks and

@@ -119,7 +119,7 @@ func freshRequest(req *middleware.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tools, err := on.Tools(nil, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, false) })
+	tools, _, err := on.Tools(nil, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, false) })
 	if err != nil {
 		return "", err
 	}

@@ -271,9 +271,7 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 func (s *stream) Response() (*middleware.Response, error) {
 	a := s.answer // of one object
 	var err error
-	switch {
-	case s.Buf.IsWhole():
-	default:
+	if !s.Buf.IsWhole() {
 		a, err = s.streamed(s.Text())
 	}
 	if err == nil && a == nil {
@@ -286,9 +284,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer, a.Unchanged = a, s.Unchanged()
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp, nil
+	return on.Response(a), nil
 }
 
 // streamed returns the answer that the events made. A stream without an end is none.

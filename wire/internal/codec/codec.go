@@ -40,10 +40,9 @@ const (
 	maxValues = 4 << 20  // JSON values of one text
 )
 
-// Format is one wire format. A Format holds no state and is safe for
-// concurrent use; what it says of each method is in package wire. Two methods are
-// optional, with a default for a format without them: EndsWith (cursor.go),
-// RenamePrevious and UnavailableStatus (package wire).
+// Format is one wire format. A Format holds no state and is safe for concurrent use. Package
+// wire describes its methods. EndsWith (cursor.go), RenamePrevious and UnavailableStatus
+// (package wire) are optional methods; a format without them gets the default.
 type Format interface {
 	Dialect() string
 	Match(path string, body []byte) bool
@@ -51,7 +50,6 @@ type Format interface {
 	WantsStream(path string, body []byte) bool
 	DecodeRequest(body []byte) (*middleware.Request, error)
 	EncodeRequest(req *middleware.Request) ([]byte, error)
-	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
 	EncodeResponse(resp *middleware.Response) ([]byte, error)
 	EncodeAnswer(path string, body []byte, resp *middleware.Response) (answer []byte, contentType string, err error)
 	NewStream(req *middleware.Request, sink middleware.Sink) Stream
@@ -63,12 +61,13 @@ type Format interface {
 	// a client needs that event before a keep-alive: it holds no word of the
 	// model's. It is 0 if that event has not come or none is needed.
 	Opening(text string) int
-	// KeepAlive returns what tells a client, between two events, that the answer
-	// goes on, and whether that is one more event with a number. Of the answer,
-	// text was received and its first sent bytes were taken, beside n such events.
-	// It is "" where the format has none, and for an answer that is not a stream.
+	// KeepAlive returns the bytes that tell a client, between two events, that the answer
+	// continues. numbered reports whether they are an event with a number. text is the answer as
+	// received, sent the number of its bytes that the client has, and n the number of numbered
+	// keep-alives before. alive is "" for a format without keep-alives, and for an answer that is
+	// not a stream.
 	KeepAlive(text string, sent, n int) (alive string, numbered bool)
-	// Renumber returns events that stand behind n numbered keep-alives.
+	// Renumber returns events with the numbers that they have after n numbered keep-alives.
 	Renumber(events string, n int) (string, error)
 
 	// URL returns where requests to model go: below base, or below the
@@ -86,8 +85,8 @@ type Stream interface {
 	Safe() int
 	Close() (*middleware.Response, error)
 
-	// Output returns what the client gets of what was written, or will get with what
-	// follows, how much of that it may get already, and what stands behind it.
+	// Output returns the text for the client, as far as it is known, and how many bytes of it the
+	// client may get now. rest is the received text that Output has not written yet.
 	Output() (text string, releasable int, rest string)
 	// Text returns all bytes that were written.
 	Text() string
@@ -125,9 +124,9 @@ func ParseBody(text string) (*rawjson.Doc, error) {
 	return doc, nil
 }
 
-// Borrow is ParseBody for a caller that needs the object only in use, such as that
-// of one event of many: its memory is used again. The texts of its values stay. The
-// error is that of use, or wraps ErrShape.
+// Borrow is ParseBody for an object that is needed only during use, such as one event of many.
+// Its memory is used again; the texts of its values stay valid. The error is the one of use,
+// or wraps ErrShape.
 func Borrow(text string, use func(object rawjson.Value) error) error {
 	return borrow(text, func(doc *rawjson.Doc) error {
 		if k := doc.Root().Kind(); k != rawjson.Object {
@@ -154,13 +153,13 @@ func ParseObject(text string) (rawjson.Value, error) {
 	return doc.Root(), nil
 }
 
-// Shapef returns an error that wraps ErrShape. What it says holds no content.
+// Shapef returns an error that wraps ErrShape. Its text must not contain content of the body.
 func Shapef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrShape, fmt.Sprintf(format, args...))
 }
 
-// Unencodablef returns an error that wraps ErrUnencodable. What it says holds
-// no content.
+// Unencodablef returns an error that wraps ErrUnencodable. Its text must not contain content
+// of the body.
 func Unencodablef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnencodable, fmt.Sprintf(format, args...))
 }
@@ -206,8 +205,8 @@ func WantsStream(path string, body []byte, byDefault bool) bool {
 	return byDefault || strings.Contains(strings.ToLower(last), "stream")
 }
 
-// streamMember returns the member "stream" of a body; false if it has none. The
-// last of several members counts, and a value of another kind says nothing.
+// streamMember returns the member "stream" of a body; false without one. The last of several
+// members counts. A value of another kind is ignored.
 func streamMember(body []byte) (wants, ok bool) {
 	odd := false
 	err := Borrow(string(shallow(body)), func(object rawjson.Value) error {
@@ -269,10 +268,10 @@ func closingQuote(body []byte, i int) int {
 	}
 }
 
-// Path returns the path of a request in the one spelling under which it is
-// compared: without a query, in lower case, without empty and "." segments,
-// parameters behind ";" and spaces at the end of a segment, and with
-// backslashes as slashes. Servers take such spellings for the same path.
+// Path returns the path of a request in the spelling that is used for comparisons: without a
+// query, in lower case, with slashes instead of backslashes, without empty and "." segments,
+// and in each segment without parameters after ";" and trailing spaces. Servers accept such
+// spellings for the same path.
 func Path(path string) string {
 	if isPlain(path) {
 		return path
@@ -307,11 +306,10 @@ func PathEnds(path string, ends ...string) bool {
 // it and declares those in which it differs.
 type Defaults struct{}
 
-// WantsStream reports whether a request asks for a streamed answer; one that does not say it asks for none.
+// WantsStream reports whether a request asks for a streamed answer. The default is no.
 func (Defaults) WantsStream(path string, body []byte) bool { return WantsStream(path, body, false) }
 
-// Opening returns the end of the event that opens a streamed answer: every event of a stream stands for itself, so that a
-// client understands a keep-alive before the first one.
+// Opening returns 0: a client understands a keep-alive before the first event.
 func (Defaults) Opening(string) int { return 0 }
 
 // Renumber returns the events as they are: they have no numbers.

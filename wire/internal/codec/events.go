@@ -19,19 +19,18 @@ const (
 
 // Event is one event of a stream.
 type Event struct {
-	Start, End int    // where it stands in the stream, its separator included
+	Start, End int    // its place in the stream, with its separator
 	Name       string // of an SSE event; mostly ""
 	Data       string // "" for a comment or an empty line
-	DataStart  int    // where Data stands in the stream
+	DataStart  int    // the place of Data in the stream
 	Text       string // all of an SSE event that has no data; a server may put an error there
-	folded     bool   // Data had several lines, and does not stand in the stream in one piece
+	folded     bool   // Data had several lines, so it is not one piece of the stream
 }
 
-// Buffer collects an answer, in pieces of any size, and cuts it into events.
-// What it hands out are views of the one text that grows in it, no copies.
-// How it is framed is seen from the body, not from its Content-Type: recorded
-// servers leave that out, or say JSON and send events. What is not a stream is
-// one event, at the end.
+// Buffer collects an answer, in pieces of any size, and cuts it into events. Its events are
+// views of the one text that grows in it, not copies. The framing is detected from the body.
+// Recorded servers omit the Content-Type, or announce JSON and send events. A body that is not
+// a stream is one event, at the end.
 type Buffer struct {
 	framing framing
 	byLine  bool
@@ -54,14 +53,14 @@ type Buffer struct {
 	start          int // of the element that is open
 }
 
-// NewBuffer returns an empty buffer. byLine says that an object may be the
-// first of several, each on a line of its own.
+// NewBuffer returns an empty buffer. byLine means that an object may be the first of several
+// lines.
 func NewBuffer(byLine bool) *Buffer { return &Buffer{byLine: byLine, start: -1} }
 
-// Feed adds p and calls each for every event that is now whole, in order. Once
-// each says hold, nothing from that event on is safe to show; the same goes for
-// an event with a line that ends with a carriage return alone. The error is
-// each's, or wraps ErrShape where a bound is passed.
+// Feed adds p and calls each for every event that is complete now, in order. Once each returns
+// hold, nothing from that event on is safe to show. An event with a line that ends with a
+// carriage return alone is held too. The error is the one of each, or wraps ErrShape where a
+// bound is exceeded.
 func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 	if b.text.Len()+len(p) > MaxBody {
 		return Shapef("a stream of more than %d bytes", MaxBody)
@@ -78,8 +77,8 @@ func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 	}
 }
 
-// End reads what stands after the last separator as an event of its own. It is
-// not safe: what follows it in a stream would become part of it. The error is each's.
+// End reads the text after the last separator as an event. It is not safe, because bytes after
+// it would become part of the event. The error is the one of each.
 func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
 	b.holding = true
 	if e, ok := b.next(true); ok {
@@ -141,8 +140,8 @@ func (b *Buffer) put(e Event, release Release, written *string) {
 	}
 }
 
-// Output returns what was put, how much of that the client may get, and what of the text
-// stands behind it.
+// Output returns the text for the client, how many bytes of it the client may get, and the
+// received text that was not put yet.
 func (b *Buffer) Output() (text string, releasable int, rest string) {
 	text, rest = b.Text()[:b.placed], b.Text()[b.placed:]
 	if b.out != nil {
@@ -195,7 +194,7 @@ func (b *Buffer) line(end bool) (Event, bool) {
 	return Event{}, false
 }
 
-// lineFeed moves looked behind the next line feed; false if there is none.
+// lineFeed moves looked past the next line feed; false without one.
 func (b *Buffer) lineFeed() bool {
 	i := strings.IndexByte(b.Text()[b.looked:], '\n')
 	if i < 0 {
@@ -253,7 +252,7 @@ func (b *Buffer) element() (Event, bool) {
 			}
 		case '}', ']':
 			b.depth--
-			b.holding = b.holding || b.depth == 0 // what is behind the list is not an element of it
+			b.holding = b.holding || b.depth == 0 // text after the list is not an element
 			if b.depth == 1 && b.start >= 0 {
 				b.looked++
 				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked]}
@@ -300,9 +299,9 @@ func MayBeEvents(text string) bool { return strings.TrimSpace(text) == "" || fra
 // IsList reports whether text is the beginning of a JSON array.
 func IsList(text string) bool { return framingOf(text) == array }
 
-// First returns the first of the server-sent events in text whose data is an object
-// that is accepts, and that object; both are zero if there is none. It reads no further
-// than to that event, which mostly is one of the first.
+// First returns the first server-sent event in text whose data is an object that is accepts,
+// and that object; both are zero without such an event. It reads no further than to that
+// event, which mostly is one of the first.
 func First(text string, is func(root rawjson.Value) bool) (found Event, object rawjson.Value) {
 	b := NewBuffer(false)
 	for text != "" && !object.Exists() {
@@ -348,10 +347,9 @@ func Renumber(text, key string, n int) (string, error) {
 	return Apply(text, edits)
 }
 
-// Frame returns data, one JSON text, as an event that follows the first taken
-// bytes, framed as they are: an SSE event, a line, or an element that closes
-// the array. name is that of an SSE event; "" for none. It is nil for an answer
-// that is not streamed.
+// Frame returns data, one JSON text, as an event after the first taken bytes, in the framing
+// of the stream: an SSE event, a line, or an element that closes the array. name is the name
+// of an SSE event; "" for none. Frame returns nil for an answer that is not streamed.
 func (b *Buffer) Frame(taken int, name, data string) []byte {
 	as := b.framing
 	if as == unknown { // nothing of the answer has come
@@ -368,8 +366,8 @@ func (b *Buffer) Frame(taken int, name, data string) []byte {
 	return []byte(out)
 }
 
-// frame returns data as an event behind what is shown; "" for an answer that is not streamed.
-// crlf is how the lines of the stream end: a client may look for one kind only.
+// frame returns data as an event after what was shown; "" for an answer that is not streamed.
+// crlf is true for a stream whose lines end in CRLF: a client may look for one ending only.
 func (f framing) frame(shown, name, data string, crlf bool) string {
 	switch f {
 	case sse:
@@ -489,9 +487,9 @@ func (b *Buffer) sse(end bool) (Event, bool) {
 	return Event{}, false
 }
 
-// endOfLine returns where the current line stops, and moves looked behind its
-// end. It is false if the end is not there yet: behind a carriage return a line
-// feed may follow. A line that ends with a carriage return alone is held.
+// endOfLine returns the end of the current line, and moves looked past its separator. It is
+// false if the end has not come: a line feed may follow a carriage return. A line that ends
+// with a carriage return alone is held.
 func (b *Buffer) endOfLine(end bool) (stop int, ok bool) {
 	text := b.Text()
 	if b.feed = max(b.feed, b.looked); b.feed < len(text) && text[b.feed] != '\n' {

@@ -201,9 +201,9 @@ func Replace(v rawjson.Value, raw string) rawjson.Edit {
 	return rawjson.Edit{Start: start, End: end, Text: raw}
 }
 
-// Only returns the member of that key, absent if there is none. It is
-// ErrUnencodable if the key appears twice, or object is none: then an edit
-// of the member would be one of many readings.
+// Only returns the member of that key, absent without one. The error is ErrUnencodable if the
+// key appears twice, or if object is not an object: then readers would disagree on the edited
+// member.
 func Only(object rawjson.Value, key string) (rawjson.Value, error) {
 	if object.Kind() != rawjson.Object {
 		return rawjson.Value{}, Unencodablef("no object to hold %s", key)
@@ -267,7 +267,8 @@ func Splice(array rawjson.Value, items []string) []rawjson.Edit {
 	var start, end int
 	switch {
 	case from == newTo: // elements go, and a comma with each
-		return array.Cut(cutRange(from, oldTo))
+		i := -1
+		return array.Cut(func(rawjson.Value) bool { i++; return from <= i && i < oldTo })
 	case from < oldTo: // elements are replaced
 		start, _ = old[from].Span()
 		_, end = old[oldTo-1].Span()
@@ -284,16 +285,7 @@ func Splice(array rawjson.Value, items []string) []rawjson.Edit {
 	return []rawjson.Edit{{Start: start, End: end, Text: middle}}
 }
 
-// cutRange selects the children from up to, not including, to.
-func cutRange(from, to int) func(rawjson.Value) bool {
-	i := -1
-	return func(rawjson.Value) bool {
-		i++
-		return from <= i && i < to
-	}
-}
-
-// Shift returns edits for a text that stands at offset in a larger one.
+// Shift returns edits for a larger text in which the edited text begins at offset.
 func Shift(edits []rawjson.Edit, offset int) []rawjson.Edit {
 	out := make([]rawjson.Edit, len(edits))
 	for i, e := range edits {
@@ -302,14 +294,14 @@ func Shift(edits []rawjson.Edit, offset int) []rawjson.Edit {
 	return out
 }
 
-// Within returns v's own text with edits made that stand inside of v.
+// Within returns the text of v with edits that are inside of v.
 func Within(v rawjson.Value, edits []rawjson.Edit) (string, error) {
 	start, _ := v.Span()
 	return Apply(v.Raw(), Shift(edits, -start))
 }
 
-// Apply makes the edits. The error wraps ErrUnencodable: edits that overlap
-// come from a body in which one thing stands in two places.
+// Apply makes the edits. The error wraps ErrUnencodable: overlapping edits come from a body in
+// which one value has two places.
 func Apply(text string, edits []rawjson.Edit) (string, error) {
 	out, err := rawjson.Apply(text, edits)
 	if err != nil {
@@ -415,8 +407,8 @@ func (p *Patch) Add(edits []rawjson.Edit, err error) {
 	p.edits = append(p.edits, edits...)
 }
 
-// Edits returns what was collected, as edits of the text that the object
-// stands in. The error wraps ErrUnencodable.
+// Edits returns the collected changes as edits of the text that contains the object. The error
+// wraps ErrUnencodable.
 func (p *Patch) Edits() ([]rawjson.Edit, error) {
 	if p.err != nil {
 		return nil, p.err

@@ -107,25 +107,21 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	case kind == rawjson.String && !utf8.ValidString(v.Raw()):
 		rawjson.WriteQuoted(b, v.Str())
 	case kind == rawjson.Array:
-		t.writeArray(b, v, depth)
+		before := byte('[')
+		for e := range v.Each() {
+			b.WriteByte(before)
+			t.write(b, e, depth+1)
+			before = ','
+		}
+		if before == '[' {
+			b.WriteByte('[')
+		}
+		b.WriteByte(']')
 	case kind == rawjson.Object:
 		t.writeObject(b, v, depth)
 	default:
 		b.WriteString(v.Raw())
 	}
-}
-
-func (t Tree) writeArray(b *strings.Builder, v rawjson.Value, depth int) {
-	before := byte('[')
-	for e := range v.Each() {
-		b.WriteByte(before)
-		t.write(b, e, depth+1)
-		before = ','
-	}
-	if before == '[' {
-		b.WriteByte('[')
-	}
-	b.WriteByte(']')
 }
 
 func (t Tree) writeObject(b *strings.Builder, v rawjson.Value, depth int) {
@@ -176,9 +172,9 @@ func writeUnchanged(b *strings.Builder, v rawjson.Value, depth int) bool {
 // last three are for definitions of tools.
 var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request", "tool_changes", "tool_search_output", "additional_tools"}
 
-// keys are the words as they are in JSON, where a quotation mark stands in front of a
-// key. They leave out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
-// Responses names, and definitions.
+// keys are the words as they are in JSON, with the quotation mark before a key. They leave out
+// parallel_tool_calls and max_tool_calls, which each answer of OpenAI Responses names, and
+// definitions.
 var keys = append([]string{`"tool_calls`}, words[1:len(words)-3]...)
 
 // MayHoldCall reports whether a word for calls, or for definitions of tools, occurs in text,
@@ -251,10 +247,9 @@ func noCallWordAt(text string, i int) (free, known bool) {
 	return !slices.ContainsFunc(keys, func(w string) bool { return bytes.Contains(folded[:len(near)], []byte(w)) }), true
 }
 
-// MayHold reports whether one of words, in lower case and ASCII, occurs in body
-// in a spelling that some JSON reader takes for it: with escapes, in any case as
-// encoding/json folds it, or in UTF-16 or UTF-32. It may say yes too often,
-// never no where a reader would find the word.
+// MayHold reports whether one of words, in lower case and ASCII, occurs in body in a spelling
+// that some JSON reader takes for it: with escapes, in any case as encoding/json folds it, or
+// in UTF-16 or UTF-32. True may be wrong. False is certain.
 func MayHold(body []byte, words ...string) bool {
 	folded := make([]byte, 0, len(body))
 	for i := 0; i < len(body); {

@@ -72,15 +72,9 @@ func (Format) Dialect() string { return dialect }
 // Match reports whether a request is in the format. The body has to begin an object that names at least
 // one of the members that say what the model is to answer.
 func (f Format) Match(path string, body []byte) bool {
-	if !f.MatchPath(path) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		return false
-	}
-	for _, key := range []string{`"input"`, `"prompt"`, `"previous_response_id"`, `"conversation"`} {
-		if bytes.Contains(body, []byte(key)) {
-			return true
-		}
-	}
-	return false
+	keys := []string{`"input"`, `"prompt"`, `"previous_response_id"`, `"conversation"`}
+	return f.MatchPath(path) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) &&
+		slices.ContainsFunc(keys, func(key string) bool { return bytes.Contains(body, []byte(key)) })
 }
 
 // MatchPath reports whether requests with that path may be in the format. The answer to the second path has a compacted
