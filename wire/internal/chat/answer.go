@@ -460,3 +460,162 @@ func finishWord(word string, had, has int, want middleware.FinishReason) (string
 	}
 	return string(want), want != finishOf(word, has) || came && word == "stop"
 }
+
+// shown is what a client has of a choice.
+type shown struct {
+	role    bool   // its role: a stream has it once
+	message string // "" for nothing
+}
+
+// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
+// what was shown, or a later answer, which follows as further chunks.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
+}
+
+// events writes an answer that is one object as a stream behind what is given, of this
+// answer if own, else of an earlier one: for each choice the message, its calls and the
+// end, and then, if usage is set, the figures. Each is one chunk, because a client joins
+// chunks of any size. The chunks take the members of the first ones, like, as clients
+// drop those of another id.
+func events(object string, like []lens.Member, client map[int64]shown, own, usage bool) (string, error) {
+	v, err := codec.ParseObject(object)
+	if err != nil {
+		return "", err
+	}
+	if len(like) == 0 {
+		like = envelope(v)
+	}
+	var out strings.Builder
+	write := func(members ...lens.Member) {
+		out.WriteString(eventText(codec.Object(append(slices.Clone(like), members...)...)))
+	}
+	for c := range v.Get("choices").Each() {
+		n, _ := indexOf(c)
+		choice := func(delta, finish string) {
+			write(lens.Raw("choices", "["+codec.Object(lens.Raw("index", codec.Count(n)), lens.Raw("delta", delta), lens.Raw("finish_reason", finish))+"]"))
+		}
+		left, calls, err := client[n].missingDelta(c.Get("message"), own)
+		if err != nil {
+			return "", err
+		}
+		if left != "{}" {
+			choice(left, "null")
+		}
+		if len(calls) > 0 {
+			choice(codec.Object(lens.List("tool_calls", calls)), "null")
+		}
+		if finish := c.Get("finish_reason"); finish.Str() != "" {
+			choice("{}", finish.Raw())
+		}
+	}
+	if figures := v.Get("usage"); usage && figures.Kind() == rawjson.Object {
+		write(lens.Raw("choices", "[]"), lens.Raw("usage", figures.Raw()))
+	}
+	return out.String() + eventText("[DONE]"), nil
+}
+
+// missingDelta returns the delta that brings what of a message is not shown, without its calls,
+// and those with their index. Behind an answer that was given up stands all of the
+// message, but no second reasoning: a provider that signs it accepts that of one answer
+// only.
+func (g shown) missingDelta(message rawjson.Value, own bool) (delta string, calls []string, err error) {
+	sent, _ := codec.ParseObject(g.message)
+	reasoned := !own && hasReasoning(sent)
+	had := map[string]rawjson.Value{}
+	for m := range sent.Each() {
+		if own {
+			had[m.Key()] = m
+		}
+	}
+	var left []lens.Member
+	for m := range message.Each() {
+		switch key := m.Key(); {
+		case key == "tool_calls":
+			for c := range m.Each() {
+				members := []lens.Member{lens.Raw("index", codec.Count(int64(len(calls))))}
+				for f := range c.Each() {
+					if f.Key() != "index" {
+						members = append(members, lens.Raw(f.Key(), f.Raw()))
+					}
+				}
+				calls = append(calls, codec.Object(members...))
+			}
+		case key == "role" && g.role: // openai-python adds up the roles of a stream as if they were text
+		case m.Kind() == rawjson.Null && g.role, reasoned && strings.HasPrefix(key, "reasoning"):
+		default:
+			rest, err := suffix(m, had[key])
+			if err != nil {
+				return "", nil, err
+			}
+			left = append(left, lens.Raw(key, rest))
+		}
+	}
+	return codec.Object(left...), calls, nil
+}
+
+// suffix returns what v, a member of a message, has behind sent, its beginning; "" for
+// nothing.
+func suffix(v, sent rawjson.Value) (string, error) {
+	switch kind := v.Kind(); {
+	case v.Raw() == sent.Raw():
+		return "", nil
+	case kind == rawjson.String && sent.Kind() == kind:
+		rest, ok := strings.CutPrefix(v.Str(), sent.Str())
+		if !ok {
+			return "", codec.ErrShown
+		}
+		return lens.Word("", rest).Raw, nil
+	case kind == rawjson.Array && sent.Kind() == kind && v.Len() >= sent.Len():
+		return listSuffix(v, sent)
+	case v.Key() == "content" && kind != rawjson.Null && sent.Exists() && sent.Kind() != rawjson.Null:
+		return "", codec.ErrShown
+	}
+	return v.Raw(), nil
+}
+
+// listSuffix is suffix for lists. The last element that was sent may continue, if it is a
+// text.
+func listSuffix(v, sent rawjson.Value) (string, error) {
+	had, i := slices.Collect(sent.Each()), 0
+	var rest []string
+	for e := range v.Each() {
+		raw := e.Raw()
+		switch {
+		case i >= len(had):
+			rest = append(rest, raw)
+		case raw == had[i].Raw():
+		case i < len(had)-1 || e.Get("text").Kind() != rawjson.String:
+			return "", codec.ErrShown
+		default:
+			text, err := suffix(e.Get("text"), had[i].Get("text"))
+			if err == nil {
+				raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`)))
+			}
+			if err != nil {
+				return "", err
+			}
+			rest = append(rest, raw)
+		}
+		i++
+	}
+	return lens.List("", rest).Raw, nil
+}
+
+// eventText writes an event.
+func eventText(data string) string { return "data: " + codec.OneLine(data) + "\n\n" }
+
+// envelope returns what every chunk of a stream repeats: the plain members, such as
+// id, created and model, but for what pads a chunk. openai-python skips chunks without an
+// object. OpenAI adds obfuscation, and
+// Mistral p, so that an eavesdropper cannot tell tokens by the size of a chunk.
+func envelope(like rawjson.Value) []lens.Member {
+	var members codec.Members
+	for _, m := range others(like, "choices", "usage", "error", "obfuscation", "p") {
+		if m.Raw != "null" && m.Raw[0] != '[' && m.Raw[0] != '{' {
+			members.Put(m.Key, m.Raw)
+		}
+	}
+	members.Put("object", `"chat.completion.chunk"`)
+	return members.List
+}

@@ -371,64 +371,6 @@ func (s *stream) whole() error {
 	return nil
 }
 
-// Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
-// the answer, or a later one, follows as one more chunk, under the first one's responseId.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
-}
-
-// missingParts returns the parts of c that a client lacks which was shown those of the same
-// answer, if own, or those of an earlier one: then the reasoning of the answer that was
-// given up is the only one. A middleware may have joined texts.
-func missingParts(c *candidate, shown []string, own bool) ([]string, error) {
-	if len(shown) == 0 {
-		return c.parts, nil
-	}
-	pieces, err := c.pieces()
-	if err != nil {
-		return nil, err
-	}
-	if !own {
-		return texts(slices.DeleteFunc(pieces, func(p *piece) bool { return p.part.Kind == middleware.PartReasoning })), nil
-	}
-	for len(pieces) > 0 && len(shown) > 0 && pieces[0].v.Raw() == shown[0] {
-		pieces, shown = pieces[1:], shown[1:]
-	}
-	before, err := (&candidate{parts: shown}).pieces()
-	if err != nil {
-		return nil, err
-	}
-	sentText := map[middleware.PartKind]string{}
-	for _, p := range before {
-		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
-			return nil, codec.ErrShown
-		}
-		sentText[p.part.Kind] += p.part.Text
-	}
-	var out []string
-	for _, p := range pieces {
-		has := sentText[p.part.Kind]
-		n := min(len(has), len(p.part.Text))
-		if has[:n] != p.part.Text[:n] {
-			return nil, codec.ErrShown
-		}
-		text := p.v.Raw()
-		switch sentText[p.part.Kind] = has[n:]; {
-		case n > 0 && n == len(p.part.Text):
-			continue
-		case n > 0:
-			if text, err = on.Set(p.v, lens.Text("text", p.part.Text[n:])); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, text)
-	}
-	if sentText[middleware.PartText]+sentText[middleware.PartReasoning] != "" {
-		return nil, codec.ErrShown
-	}
-	return out, nil
-}
-
 // partialCall is a call whose arguments come in several parts, each with values and
 // the paths that they belong to:
 //
