@@ -40,8 +40,8 @@ func (a *answer) Stream(resp *middleware.Response, shown content, own bool) (str
 	return asLines(object, shown, own)
 }
 
-// Rest returns what completes a stream of which the client has a part. The lines of a later answer follow those that were
-// shown: a client joins them as it does any others.
+// Rest returns the lines that complete a stream of which the client has a part. The lines of a
+// later answer follow the shown ones: a client joins them like any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
 		replayed, err := codec.Replay(s, newStream(false), sent)
@@ -49,9 +49,9 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	})
 }
 
-// asLines writes an answer that is one object as lines behind what is shown, of this
-// answer if own, else of an earlier one: the text, the calls, and the end. Behind an
-// answer that was given up its reasoning is the only one.
+// asLines writes an answer that is one object as lines after the shown ones, of this answer if
+// own, else of an earlier one: the text, the calls, and the end. If the client has reasoning
+// of an earlier answer, the later one brings none.
 func asLines(object string, shown content, own bool) (string, error) {
 	v, err := codec.ParseObject(object)
 	if err != nil {
@@ -113,8 +113,8 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	return on.Write(v, was, now)
 }
 
-// answerMembers projects an answer onto v. One figure is written beside the other, but into
-// an answer that has none usage is not invented.
+// answerMembers projects an answer onto v. If v has one figure, all are written. Usage is not
+// invented for an answer without figures.
 func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, error) {
 	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 }
 
 // freshAnswer writes a response as one object, as the server does without a stream: as a
-// change of an answer that says nothing. Of usage there are input and output.
+// change of an empty answer. Usage has input and output.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	now := *resp
 	now.FinishReason, now.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
@@ -160,8 +160,7 @@ var figures = codec.Figures{
 	{Of: codec.OutputOf, Keys: []string{"eval_count"}},
 }
 
-// finishReason is the neutral word for a done_reason. This format says stop
-// after calls too.
+// finishReason is the neutral word for a done_reason. This format has stop after calls too.
 func finishReason(reason string, calls int) middleware.FinishReason {
 	f := middleware.FinishReason(reason)
 	if calls > 0 && (f == middleware.FinishStop || f == "") {

@@ -35,8 +35,8 @@ type stream struct {
 	snapshot      content // what the client may be shown
 }
 
-// What is written of a line though a word for calls stands in it: text may speak of
-// calls. The calls of an answer that is one line are written too.
+// These trees have the members of a line that are written even if they contain a word for
+// calls: text may speak of calls. The calls of an answer that is one line are written too.
 var (
 	lineTree    = codec.Tree{"message": textTree}.Scalars("model", "created_at", "done", "done_reason")
 	textTree    = codec.Tree{"content": nil, "thinking": nil, "images": nil}.Scalars("role")
@@ -85,10 +85,9 @@ func (s *stream) Snapshot() {
 	s.snapshot = content{text: s.text.String(), thinking: s.thought.String()}
 }
 
-// Read reads a unit. Behind an error nothing is read. A call behind an
-// error or behind the end makes the answer unreadable: some clients would run it, others
-// would not. A unit without an object, such as an empty line or one that was cut off, says
-// nothing.
+// Read reads a unit. Units after an error are ignored. A call after an error or after the end
+// makes the answer unreadable: some clients would run it, others would not. A unit without an
+// object, such as an empty line or a line that was cut off, has no content.
 func (s *stream) Read(u *codec.Unit) error {
 	v := u.Value
 	if !v.Exists() {
@@ -182,8 +181,8 @@ func (s *stream) message() string {
 	return codec.Object(append(members, s.further.List...)...)
 }
 
-// Response returns the answer after the last unit. An answer ends with a line that says done. The
-// message is read as one of the history is, after those of the request, so that calls
+// Response returns the answer after the last unit. A line with "done" ends an answer. The
+// message is read like one of the history, after the messages of the request, so that calls
 // without ids get their place in the conversation.
 func (s *stream) Response() (*middleware.Response, error) {
 	switch {
