@@ -25,9 +25,9 @@ type answer struct {
 	object string // the answer as one object, in one spelling; this is what an edit changes
 }
 
-// whole reads an answer that is one JSON object. One with an error in it, at its
-// root or in a choice, is the error; with a call beside the error it is unreadable,
-// because some clients look at the one and some at the other.
+// whole reads an answer that is one JSON object. An object with an error, at its root or in a
+// choice, is the error. With a call and an error it is unreadable, because some clients look
+// at one and some at the other.
 func (s *stream) whole(u *codec.Unit) (err error) {
 	if err := u.Unreadable(); err != nil {
 		return err
@@ -118,7 +118,7 @@ func others(v rawjson.Value, known ...string) []lens.Member {
 	return out.List
 }
 
-// besideMessage is about how many bytes an answer has beside its message.
+// envelopeSize is about how many bytes an answer has in addition to its message.
 const envelopeSize = 256
 
 // put puts the answer together. The first choice is the message, the others are
@@ -291,8 +291,8 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	return root.Text()
 }
 
-// editChoice returns a choice with another message and finish reason. Its logprobs, which
-// spell out what it says, go when that changes.
+// editChoice returns a choice with another message and finish reason. A change of the text
+// removes its logprobs, which spell it out.
 func editChoice(v rawjson.Value, was, now middleware.Message, finish middleware.FinishReason) (string, error) {
 	if err := codec.AnswerOnly(now); err != nil {
 		return "", err
@@ -320,8 +320,8 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 	}})
 }
 
-// freshAnswer writes a response as one object: as a change of an answer that says nothing.
-// A response has one finish reason: that of a further choice follows its calls.
+// freshAnswer writes a response as one object: as a change of an empty answer. A response has
+// one finish reason: the reason of a further choice follows its calls.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	now, begun := *resp, answer{}
 	now.Message, now.FinishReason, now.Usage = answerMessage(resp.Message), codec.FinishOf(resp), codec.FiguresOf(resp)
@@ -382,8 +382,8 @@ func readUsage(v rawjson.Value) middleware.Usage {
 	return u
 }
 
-// apart reports whether reasoning is counted beside the output, as xAI does:
-// only the total tells.
+// apart reports whether reasoning is not included in the output, as xAI counts: only the total
+// shows it.
 func apart(v rawjson.Value) bool {
 	u, total := figures.Read(v), codec.Int(v.Get("total_tokens"))
 	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.InputTokens+u.OutputTokens
@@ -400,8 +400,8 @@ func usagesIn(v rawjson.Value) []rawjson.Value {
 	return out
 }
 
-// usageEdits returns the edits that make the usage object v, which says was, say
-// now. What did not change is not touched.
+// usageEdits returns the edits that change the usage object v from was to now. Unchanged
+// figures are not touched.
 func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, error) {
 	if was == now {
 		return nil, nil
@@ -429,8 +429,8 @@ func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	return out
 }
 
-// finishOf reads a finish_reason. Some servers say stop, or nothing, where the
-// message has calls.
+// finishOf reads a finish_reason. For a message with calls some servers write stop, or
+// nothing.
 func finishOf(word string, calls int) middleware.FinishReason {
 	switch word {
 	case "stop", "eos", "eos_token", "stop_sequence", "end_turn":
@@ -446,10 +446,9 @@ func finishOf(word string, calls int) middleware.FinishReason {
 	return middleware.FinishReason(word)
 }
 
-// finishWord returns the finish_reason to write for want; false if word, the present
-// one, is right. Where calls came or went, and the neutral reason was left
-// as it was, it follows them: many clients run calls only behind tool_calls, and
-// wait for calls behind it.
+// finishWord returns the finish_reason to write for want; false if word, the present one, is
+// right. If calls were added or removed, and the neutral reason is unchanged, the reason
+// follows the calls: many clients run calls only with tool_calls, and wait for calls after it.
 func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
 	came, went := had == 0 && has > 0, had > 0 && has == 0
 	switch {
@@ -467,17 +466,18 @@ type shown struct {
 	message string // "" for nothing
 }
 
-// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
-// what was shown, or a later answer, which follows as further chunks.
+// Rest returns the chunks that complete a stream of which the client has a part. resp is the
+// answer of s, perhaps with changes after the shown part, or a later answer, which follows as
+// further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
-// events writes an answer that is one object as a stream behind what is given, of this
-// answer if own, else of an earlier one: for each choice the message, its calls and the
-// end, and then, if usage is set, the figures. Each is one chunk, because a client joins
-// chunks of any size. The chunks take the members of the first ones, like, as clients
-// drop those of another id.
+// events writes an answer that is one object as a stream after the part that the client has,
+// of this answer if own, else of an earlier one: for each choice the message, its calls and
+// the end, and then, if usage is set, the figures. Each is one chunk, because a client joins
+// chunks of any size. The chunks take the members of the first ones, like, as clients drop
+// chunks of another id.
 func events(object string, like []lens.Member, client map[int64]shown, own, usage bool) (string, error) {
 	v, err := codec.ParseObject(object)
 	if err != nil {
@@ -515,10 +515,9 @@ func events(object string, like []lens.Member, client map[int64]shown, own, usag
 	return out.String() + eventText("[DONE]"), nil
 }
 
-// missingDelta returns the delta that brings what of a message is not shown, without its calls,
-// and those with their index. Behind an answer that was given up stands all of the
-// message, but no second reasoning: a provider that signs it accepts that of one answer
-// only.
+// missingDelta returns the delta with the missing part of a message, without its calls, and
+// the calls with their index. After a part of an earlier answer the whole message follows, but
+// no second reasoning: a provider that signs reasoning accepts it from one answer only.
 func (g shown) missingDelta(message rawjson.Value, own bool) (delta string, calls []string, err error) {
 	sent, _ := codec.ParseObject(g.message)
 	reasoned := !own && hasReasoning(sent)
@@ -554,8 +553,8 @@ func (g shown) missingDelta(message rawjson.Value, own bool) (delta string, call
 	return codec.Object(left...), calls, nil
 }
 
-// suffix returns what v, a member of a message, has behind sent, its beginning; "" for
-// nothing.
+// suffix returns the text of v, a member of a message, after sent, its beginning; "" if they
+// are equal.
 func suffix(v, sent rawjson.Value) (string, error) {
 	switch kind := v.Kind(); {
 	case v.Raw() == sent.Raw():

@@ -36,8 +36,8 @@ type stream struct {
 	answer   *answer // set by Close
 }
 
-// known has the members of a chunk that are written though a word for calls stands in
-// them: text may speak of calls.
+// known has the members of a chunk that are written even if they contain a word for calls:
+// text may speak of calls.
 var known = codec.Tree{"choices": codec.Tree{"logprobs": nil, "delta": message, "message": message}.Scalars("index", "finish_reason")}
 
 var message = codec.Tree{"content": nil, "reasoning_details": nil, "audio": nil}.With(nil, textKeys[:]...).Scalars("role")
@@ -122,11 +122,10 @@ func (s *stream) Read(u *codec.Unit) error {
 	return nil
 }
 
-// chunk reads a chunk of the answer.
-// Servers add chunks without choices: with the figures at the end, with the verdict
-// of a filter at the beginning (Azure), or as a sign of life. An object without
-// choices that is none of those is noted as strange: a stream of nothing else is not
-// an answer of this format.
+// chunk reads a chunk of the answer. Servers add chunks without choices: with the figures at
+// the end, with the result of a filter at the beginning (Azure), or as a keep-alive. Any other
+// object without choices is noted as strange: a stream of only such objects is not an answer
+// of this format.
 func (s *stream) chunk(u *codec.Unit) error {
 	v := u.Value
 	failed := s.fail(v)
@@ -162,8 +161,8 @@ func (s *stream) chunk(u *codec.Unit) error {
 	return nil
 }
 
-// repeats has the chunks that bring another text, or another piece of the same call, and
-// say the same as u beside it, read without being parsed.
+// repeats makes u the pattern for chunks that bring another text, or another piece of the same
+// call, and are otherwise the same.
 func (s *stream) repeats(u *codec.Unit) {
 	pads := []rawjson.Value{u.Value.Get("obfuscation"), u.Value.Get("p")}
 	for c := range u.Value.Get("choices").Each() {
@@ -197,7 +196,7 @@ func (s *stream) repeats(u *codec.Unit) {
 	}
 }
 
-// sinkOf returns the sink for what t says: further choices are not shown.
+// sinkOf returns the sink for the texts of t: further choices are not shown.
 func (s *stream) sinkOf(t *turn) middleware.Sink {
 	if t.index != 0 {
 		return nil
@@ -287,7 +286,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	return on.Response(a), nil
 }
 
-// streamed returns the answer that the events made. A stream without an end is none.
+// streamed returns the answer that the events made. A stream without an end is incomplete.
 func (s *stream) streamed(text string) (*answer, error) {
 	if s.failed != nil {
 		return nil, s.failure()
@@ -317,22 +316,22 @@ func (s *stream) failure() error {
 	return codec.WithUsage(s.failed, s.model, s.usage)
 }
 
-// turn puts the deltas of one choice together to a message as it stands in
-// history. Which rule a member follows depends on what it is:
+// turn joins the deltas of one choice to a message as it is in history. The rule for a member
+// depends on its kind:
 //
-//   - those of textKeys: texts are joined
+//   - textKeys: texts are joined
 //   - content: texts are joined; a list, of Mistral, is joined element by element,
 //     neighbours of one type to one element
 //   - reasoning_details: the same, by type, index and id
 //   - tool_calls, function_call: see partialCall
 //   - audio: its id alone, which is what a provider takes in history
-//   - anything else: see extraMembers
+//   - other members: see extraMembers
 type turn struct {
 	index   int64
 	finish  string        // the last finish_reason
 	whole   rawjson.Value // the message of an answer that is one object, while it is read
 	known   codec.Tree    // what is written of that
-	extra   []lens.Member // what stands beside that
+	extra   []lens.Member // the other members of the choice
 	role    string
 	content list
 	text    bool   // a delta had a text for content
@@ -357,8 +356,8 @@ var (
 	functionKeys = []string{"name", "arguments", "input"}
 )
 
-// add reads one delta, and reports whether there is a call in it. Reasoning that stands
-// in several members is shown once.
+// add reads one delta, and reports whether there is a call in it. Reasoning in several members
+// is shown once.
 func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err error) {
 	if err := checkCalls(delta); err != nil {
 		return true, err
@@ -465,7 +464,7 @@ type entry struct {
 	raw  string // of one that is not joined
 	key  string // of its text
 	text strings.Builder
-	rest codec.Members // beside the text
+	rest codec.Members // all members but the text
 }
 
 // add adds an element with a text under key, which is joined to the one before if that is
@@ -488,7 +487,7 @@ func (l *list) add(v rawjson.Value, key, text string) {
 	}
 }
 
-// get returns what stands beside the text under key, "" for nothing or null.
+// get returns the member key, without the text; "" for null or no such member.
 func (e *entry) get(key string) string {
 	for _, m := range e.rest.List {
 		if m.Key == key && m.Raw != "null" {
@@ -504,7 +503,7 @@ func (e *entry) continues(key string, v rawjson.Value) bool {
 	return e.key == key && e.get("index") == index && (e.get("id") == "" || id == "" || e.get("id") == id)
 }
 
-// texts returns the elements as JSON: the type, what stood beside the text, and the text.
+// texts returns the elements as JSON: the type, the other members, and the text.
 func (l list) texts() []string {
 	out := make([]string, len(l))
 	for i, e := range l {
@@ -521,10 +520,10 @@ func (l list) texts() []string {
 	return out
 }
 
-// extraMembers keeps what deltas said of members that are not known here, in the order in
-// which they came first: lists are joined, of objects the last counts. A text or
-// a number that came more than once is a label of the delta, or a piece of what
-// no format defines: it is left out.
+// extraMembers keeps the members of deltas that are not known here, in the order in which they
+// came first. Lists are joined; of several objects the last counts. A text or a number that
+// came more than once is a label of the delta, or a piece of a member that no format defines:
+// it is left out.
 type extraMembers struct {
 	list []extraMember
 	at   map[string]int // by folded key
@@ -600,7 +599,7 @@ func (t *turn) raw() string {
 		members = append(members, lens.Raw("audio", codec.Object(lens.Raw("id", t.audio))))
 	}
 	members = append(members, t.more.members()...)
-	// the order that clients give calls: by index, and those of one index as they began
+	// clients order calls by index, and calls of one index as they began
 	slices.SortStableFunc(t.calls, func(a, b *partialCall) int { return cmp.Compare(a.index, b.index) })
 	calls := make([]string, len(t.calls))
 	for i, c := range t.calls {
@@ -612,8 +611,8 @@ func (t *turn) raw() string {
 	return codec.Object(append(members, lens.List("tool_calls", calls))...)
 }
 
-// deltaIn returns what a choice of a chunk brings. Perplexity repeats in message what
-// was said so far; where there is only that, it is the delta.
+// deltaIn returns the delta of a choice. Perplexity repeats the text so far in message; a
+// choice with only a message has it as its delta.
 func (t *turn) deltaIn(choice rawjson.Value) rawjson.Value {
 	delta := choice.Get("delta")
 	if !delta.Exists() && t.role == "" && !t.text && !t.listed {
@@ -632,8 +631,8 @@ type partialCall struct {
 	word  string // type as written; "" if it never was
 	old   bool   // a function_call
 	args  codec.Joined
-	more  extraMembers // members beside those known
-	inner extraMembers // the same beside name and arguments
+	more  extraMembers // unknown members
+	inner extraMembers // unknown members of the function
 }
 
 // call reads the pieces of calls in a delta, and reports whether there are any.
@@ -695,7 +694,7 @@ func (t *turn) place(v rawjson.Value) *partialCall {
 			c = nil
 		}
 	case id != "":
-		n, c = t.top, t.byID[id] // behind those before it
+		n, c = t.top, t.byID[id] // after the calls before it
 	default:
 		n = t.top
 		if last >= 0 && !(named && t.calls[last].name != "") {
@@ -756,8 +755,8 @@ func (c *partialCall) add(v rawjson.Value) error {
 	return nil
 }
 
-// text returns the call as it stands in history: without an index, and with the
-// members that some server has put beside the known ones.
+// text returns the call as it is in history: without an index, and with the unknown members
+// that a server has added.
 func (c *partialCall) text() string {
 	at, word, key := "function", cmp.Or(c.word, "function"), "arguments"
 	if c.kind == middleware.KindCustom {

@@ -31,8 +31,8 @@ type stream struct {
 	snapshot map[int64][]string // the parts of each candidate at the last Snapshot
 }
 
-// What is written of a chunk though a word for calls stands in it: text may speak of
-// calls. The calls of an answer are written by callPart.
+// These trees have the members of a chunk that are written even if they contain a word for
+// calls: text may speak of calls. callPart writes the calls of an answer.
 var (
 	partTree = spelled(codec.Tree{}, "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata").Scalars(
 		spellings("text", "thought", "thoughtSignature")...)
@@ -154,9 +154,8 @@ const (
 	maxChunks     = 1 << 18
 )
 
-// Read reads a unit. What does not begin an object, in a stream, is
-// skipped as clients do it. A candidate without an index has that of its place: the
-// server leaves out 0.
+// Read reads a unit. In a stream, data that does not begin an object is skipped, as clients
+// do. A candidate without an index has its place as its index: the server leaves out 0.
 func (s *stream) Read(u *codec.Unit) error {
 	v := u.Value
 	if !v.Exists() {
@@ -194,7 +193,7 @@ func (s *stream) readEnvelope(v rawjson.Value) {
 		switch key := m.Key(); {
 		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
 		case isName(key, "usageMetadata"):
-			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures says nothing
+			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures is ignored
 				s.a.usage, s.a.Is.Usage = codec.Canonical(m), u
 			}
 		case isName(key, "modelVersion"):
@@ -278,8 +277,8 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 	return nil
 }
 
-// callPart returns a part with a functionCall as it is written: in the spelling of the
-// server, and with what stands beside the call, such as its signature.
+// callPart returns a part with a functionCall as it is written: in the spelling of the server,
+// and with the other members of the part, such as its signature.
 func callPart(v rawjson.Value) string {
 	var members codec.Members
 	for m := range v.Each() {
@@ -293,7 +292,7 @@ func callPart(v rawjson.Value) string {
 	return codec.Object(members.List...)
 }
 
-// Response returns the answer after the last unit. An answer is whole when it says why it ended.
+// Response returns the answer after the last unit. An answer is complete with a finish reason.
 func (s *stream) Response() (*middleware.Response, error) {
 	if err := s.whole(); err != nil {
 		return nil, err
@@ -434,7 +433,7 @@ func (c *candidate) call(p *piece) error {
 		return nil
 	}
 	c.joined = nil
-	// args are in the place of the pieces, beside the signature that came with any of them.
+	// args replace the pieces. The signature may have come with any of them.
 	text, err := on.SetIn(j.head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
 	c.parts = append(c.parts, text)
 	return err
@@ -510,8 +509,8 @@ func (n *node) child(key string, kind rawjson.Kind) (*node, bool) {
 	return n.kids[key], true
 }
 
-// set gives a place its value; a string may go on where it said so. A second value
-// for a place is an error: one client takes the first, another one the last.
+// set gives a place its value; a string may continue if it announced that. A second value for
+// a place is an error: one client takes the first, another one the last.
 func (n *node) set(arg rawjson.Value) error {
 	more := on.Get(arg, "willContinue").Raw() == "true"
 	if v := on.Get(arg, "stringValue"); v.Kind() == rawjson.String {

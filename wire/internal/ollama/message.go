@@ -156,7 +156,7 @@ func (w *writer) text(m middleware.Message, o origin) (string, error) {
 	return edit.Text()
 }
 
-// members projects what a result says of its call. v is the message that is
+// members projects the reference to a call. v is the message that is
 // edited: a client that writes the name as other providers have it keeps its way.
 func (r result) members(v rawjson.Value) []lens.Member {
 	name := "tool_name"
