@@ -12,14 +12,14 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read: one object, or what the events of a stream made.
-// It is what lens remembers behind the Native of a response, and what an edit starts
-// from. No field of it changes after reading.
+// answer is an answer as it was read: one object, or the result of the events of a stream.
+// lens remembers it with the Native of a response, and an edit starts from it. No field of it
+// changes after reading.
 type answer struct {
 	lens.Answered
 	head   string        // the response object of the event that opened a stream
 	ending string        // the type of the event that ended it
-	done   bool          // [DONE] came behind it
+	done   bool          // [DONE] came after it
 	env    rawjson.Value // the response object; of a stream, the object of the last event
 	turn   turn          // the message, and its items
 	from   []int         // of the items of a stream: their places in it; -1: only the end has it
@@ -75,9 +75,9 @@ func (t *turn) answered(req *middleware.Request) error {
 	return err
 }
 
-// failed returns the error that a response object holds in the place of an answer, with
-// what it has cost; nil if it holds none. A failure that has calls beside it is neither:
-// some clients would run them.
+// failed returns the error that a response object holds in the place of an answer, with its
+// usage; nil without one. A failure with calls makes the answer unreadable: some clients would
+// run them.
 func failed(env rawjson.Value, event bool) (failure, err error) {
 	if !event && env.Get("status").Str() != "failed" && (!on.Get(env, "error").Exists() || env.Get("output").Kind() == rawjson.Array) {
 		return nil, nil
@@ -127,8 +127,8 @@ func canonical(text string, tree codec.Tree) (string, error) {
 	return tree.Write(v), err
 }
 
-// edit makes of the response object that of resp, with items for its output. more are
-// members to set besides. status says how the answer ends.
+// edit returns the response object of resp, with items for its output. more are further
+// members to set. status tells how the answer ends.
 func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Member) (env, status string, err error) {
 	edit := on.Edit(a.env)
 	edit.Put(a.finish(resp)...)
@@ -160,9 +160,9 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 }
 
 // freshAnswer writes a response as one object, with the members that the provider's SDKs
-// demand: as a change of an answer that says nothing. Reasoning of another provider is
-// left out: the provider would refuse it in the next request. "store" is false, because
-// the provider does not know the answer: a request cannot go on from its id.
+// demand: as a change of an empty answer. Reasoning of another provider is left out: the
+// provider would refuse it in the next request. "store" is false, because the provider does
+// not know the answer: a request cannot continue from its id.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	null := func(key string) lens.Member { return lens.Raw(key, "null") }
 	a, err := readBody(on.Object(append([]lens.Member{
@@ -210,9 +210,8 @@ func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
 //
 //	{"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 //
-// No status says that the answer ended with calls, so that their number decides. A
-// status without a neutral word, such as that of an answer in the background, is
-// passed on.
+// The format has no status for an answer that ended with calls, so their number decides. A
+// status without a neutral word, such as one for an answer in the background, is passed on.
 func finish(env rawjson.Value, calls int) middleware.FinishReason {
 	switch status := codec.Text(env.Get("status")); status {
 	case "completed", "":
@@ -234,8 +233,8 @@ func finish(env rawjson.Value, calls int) middleware.FinishReason {
 	}
 }
 
-// finish returns the members that say how resp ended, if these have to change. Whether it
-// ended with calls stands nowhere but in the calls.
+// finish returns the members for the end of resp, if they have to change. Only the calls show
+// whether it ended with calls.
 func (a *answer) finish(resp *middleware.Response) []lens.Member {
 	calls, word := len(resp.Message.ToolCalls), a.env.Get("status").Str()
 	came := calls > 0 && len(a.Is.Message.ToolCalls) == 0 && word != "completed" && word != "" && resp.FinishReason != middleware.FinishLength
@@ -261,7 +260,7 @@ func finishMembers(f middleware.FinishReason) []lens.Member {
 	return []lens.Member{lens.Text("status", "incomplete"), lens.Text("incomplete_details/reason", reason)}
 }
 
-// clientState is what a client has of a stream, and how that stream read on.
+// clientState is the part of a stream that a client has, with the final form of its items.
 type clientState struct {
 	beginning
 	items []clientItem
@@ -307,17 +306,17 @@ func (s *stream) clientStateAt(sent int) (*clientState, error) {
 	return g, nil
 }
 
-// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
-// what was shown, or a later answer: its items follow, numbered on, and its end, under
-// the id that the client has seen.
+// Rest returns the events that complete a stream of which the client has a part. resp is the
+// answer of s, perhaps with changes after the shown part, or a later answer: its items
+// continue the numbers, and its end has the id that the client has seen.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readBody, s.clientStateAt)
 }
 
-// Stream writes the answer, with what differs in resp, as a stream behind what is given,
-// of this answer if own, else of an earlier one. Items that were begun are finished. The
-// end names the items that were shown, so that history has what the user has read, and
-// those that follow them.
+// Stream writes the answer, with the changes of resp, as a stream after the part that the
+// client has, of this answer if own, else of an earlier one. Items that were begun are
+// finished. The end names the items that were shown, so that history has the text that the
+// user has read, and the items after them.
 func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (string, error) {
 	if g == nil {
 		g = &clientState{}
@@ -393,7 +392,7 @@ func (a *answer) begun(g *clientState, items []written) (others []written) {
 	})
 }
 
-// transcript is a stream on its way out, behind what a client has.
+// transcript writes a stream after the part that a client has.
 type transcript struct {
 	beginning
 	out   strings.Builder
@@ -521,8 +520,8 @@ func argumentsAsText(v rawjson.Value) (rawjson.Value, error) {
 	return on.Changed(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw()))
 }
 
-// pieces writes the missing texts of an item, or the arguments of a call. place says which item
-// it is; blocks are the texts that the client has.
+// pieces writes the missing texts of an item, or the arguments of a call. place identifies the
+// item; blocks are the texts that the client has.
 func (t *transcript) pieces(v rawjson.Value, place []lens.Member, blocks []block) error {
 	if typ := v.Get("type").Str(); typ == "message" || typ == "reasoning" {
 		for _, list := range []string{"summary", "content"} {
@@ -574,10 +573,10 @@ func textOr(v rawjson.Value, other string) string {
 	return other
 }
 
-// block writes what the client lacks of a block of a message or of reasoning: the part
-// without its text, the text in one delta, the text again, the part with its text. What
-// has no text comes as a part alone. place says of which item the block is, list in
-// which member of it, and i at which index; blocks are those that the client has.
+// block writes the missing events of a block of a message or of reasoning: the part without
+// its text, the text in one delta, the text again, the part with its text. A block without a
+// text is a part alone. place identifies the item, list the member that has the block, and i
+// its index; blocks are the ones that the client has.
 func (t *transcript) block(place []lens.Member, list string, i int64, b rawjson.Value, blocks []block) error {
 	typ := b.Get("type").Str()
 	key, event, part, counter := textMember(typ), "response."+typ, "response.content_part", "content_index"

@@ -30,15 +30,15 @@ type stream struct {
 	items    []*partialItem // in the order in which they began
 	open     map[int64]int  // output_index: the item that came last
 	byID     map[string]int // id of an item: the item that came last
-	opening  beginning      // what the events so far say of the stream
-	snapshot beginning      // what those say that the client may be shown
+	opening  beginning      // of the events so far
+	snapshot beginning      // of the events that the client may be shown
 	epoch    int            // counts the marks
 	end      string         // the response object of the event that ended the answer
 	ending   string         // the type of that event
 	done     bool           // [DONE] came
 	fault    error          // of the provider, in the stream
 	broken   error          // an event that is not JSON, unless the answer is cut off in it
-	answer   *answer        // nil: there is none yet, or it was not readable
+	answer   *answer        // nil before the end, and for an unreadable answer
 }
 
 // beginning is what a client knows of a stream.
@@ -51,8 +51,8 @@ type beginning struct {
 	itemCount int    // how many items have begun
 }
 
-// The members that are written though a word for calls stands in them: text may speak
-// of calls, and the head of an answer repeats instructions and tools.
+// These trees have the members that are written even if they contain a word for calls: text
+// may speak of calls, and the head of an answer repeats instructions and tools.
 var (
 	blockTree = codec.Tree{"annotations": nil, "logprobs": nil}.Scalars("type", "text", "refusal")
 	itemTree  = codec.Tree{"content": blockTree, "summary": blockTree, "arguments": nil, "input": nil, "action": nil, "actions": nil, "operation": nil,
@@ -88,8 +88,8 @@ func typeOf(u *codec.Unit) string {
 	return u.Name
 }
 
-// isHead reports whether events of that type say that the answer has begun. They
-// hold the response object as far as it is known.
+// isHead reports whether events of that type announce the answer. They hold the response
+// object as far as it is known.
 func isHead(typ string) bool {
 	return typ == "response.created" || typ == "response.in_progress" || typ == "response.queued"
 }
@@ -191,8 +191,8 @@ func (s *stream) findStrayCall(v rawjson.Value, typ string) (hold bool, err erro
 	return false, nil
 }
 
-// namesCall reports whether a word for calls stands in a key or in a type below v, or v is
-// too deep to say.
+// namesCall reports whether a key or a type below v contains a word for calls, or v is too
+// deep to search.
 func namesCall(v rawjson.Value, depth int) bool {
 	if depth > deepest {
 		return true
@@ -565,7 +565,7 @@ func (s *stream) fold() (*answer, error) {
 		if _, err := answerItem(v); err != nil {
 			return nil, err
 		}
-		if v.Kind() == rawjson.Object { // null and such say nothing beside the items of the events
+		if v.Kind() == rawjson.Object { // null and such are ignored
 			ends = append(ends, v)
 		}
 	}
@@ -627,9 +627,9 @@ func (it *partialItem) value(end rawjson.Value) (rawjson.Value, error) {
 	return v, nil
 }
 
-// pair finds the copy of each item among the items at the end: the one with its call_id,
-// else with its id, else the next of its type. It returns the copies, absent
-// where there is none, and those at the end that no event was about.
+// pair finds the copy of each item among the items at the end: the one with its call_id, else
+// with its id, else the next of its type. It returns the copies, absent for items without one,
+// and the items at the end without an event.
 func (s *stream) pair(ends []rawjson.Value) (copies, rest []rawjson.Value) {
 	names := func(typ, id, callID string) [3]string {
 		if outputs[typ] != nil { // it repeats the call_id of a call

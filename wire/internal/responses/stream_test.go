@@ -142,7 +142,7 @@ func TestStreamsOfOtherShapes(t *testing.T) {
 	}
 }
 
-// What stands in another order than usual is read, if there is one way to read it.
+// Events in another order than usual are read, if there is one way to read them.
 func TestStreamsInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	const end = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
