@@ -65,49 +65,15 @@ var (
 // each test that was skipped: the reason, a tab, the package, a dot and the test.
 func convert(in io.Reader, out, skipped io.Writer) error {
 	lines := bufio.NewReader(in)
-	outputs := map[key]*strings.Builder{}
-	reasons := map[string]string{} // by package and test: what it logged last
-	show := func(k key) {
-		if b := outputs[k]; b != nil {
-			io.WriteString(out, b.String())
-		}
-	}
+	c := converter{out, skipped, map[key]*strings.Builder{}, map[string]string{}}
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
 			var e event
-			if json.Unmarshal([]byte(line), &e) != nil {
+			if json.Unmarshal([]byte(line), &e) == nil {
+				c.add(e)
+			} else {
 				io.WriteString(out, line) // a compiler's message
-				continue
-			}
-			function, _, _ := strings.Cut(e.Test, "/")
-			k, name := key{e.Package, function}, e.Package+"."+e.Test
-			switch {
-			case strings.HasSuffix(e.Action, "output") && e.Test == "":
-				if e.Output != "PASS\n" {
-					io.WriteString(out, e.Output)
-				}
-			case e.Action == "output":
-				if outputs[k] == nil {
-					outputs[k] = &strings.Builder{}
-				}
-				if !chatter.MatchString(e.Output) {
-					outputs[k].WriteString(e.Output)
-				}
-				if m := logged.FindStringSubmatch(e.Output); m != nil {
-					reasons[name] = m[1]
-				}
-			case e.Action == "skip" && e.Test != "":
-				fmt.Fprintf(skipped, "%s\t%s\n", cmp.Or(reasons[name], "no reason given"), name)
-			case e.Action == "fail" && e.Test == "":
-				for _, k := range remaining(outputs, e.Package) { // a panic or a timeout ended them
-					show(k)
-				}
-			case e.Action == "fail" && e.Test == function:
-				show(k)
-			}
-			if e.Test != "" && e.Test == function && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
-				delete(outputs, k)
 			}
 		}
 		if err == io.EOF {
@@ -116,6 +82,51 @@ func convert(in io.Reader, out, skipped io.Writer) error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// converter keeps what tests print until they end.
+type converter struct {
+	out, skipped io.Writer
+	outputs      map[key]*strings.Builder
+	reasons      map[string]string // by package and test: what it logged last
+}
+
+func (c *converter) add(e event) {
+	function, _, _ := strings.Cut(e.Test, "/")
+	k, name := key{e.Package, function}, e.Package+"."+e.Test
+	switch {
+	case strings.HasSuffix(e.Action, "output") && e.Test == "":
+		if e.Output != "PASS\n" {
+			io.WriteString(c.out, e.Output)
+		}
+	case e.Action == "output":
+		if c.outputs[k] == nil {
+			c.outputs[k] = &strings.Builder{}
+		}
+		if !chatter.MatchString(e.Output) {
+			c.outputs[k].WriteString(e.Output)
+		}
+		if m := logged.FindStringSubmatch(e.Output); m != nil {
+			c.reasons[name] = m[1]
+		}
+	case e.Action == "skip" && e.Test != "":
+		fmt.Fprintf(c.skipped, "%s\t%s\n", cmp.Or(c.reasons[name], "no reason given"), name)
+	case e.Action == "fail" && e.Test == "":
+		for _, k := range remaining(c.outputs, e.Package) { // a panic or a timeout ended them
+			c.show(k)
+		}
+	case e.Action == "fail" && e.Test == function:
+		c.show(k)
+	}
+	if e.Test != "" && e.Test == function && slices.Contains([]string{"pass", "fail", "skip"}, e.Action) {
+		delete(c.outputs, k)
+	}
+}
+
+func (c *converter) show(k key) {
+	if b := c.outputs[k]; b != nil {
+		io.WriteString(c.out, b.String())
 	}
 }
 

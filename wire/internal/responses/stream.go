@@ -133,7 +133,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 		}
 		return codec.ReleaseWithPrevious, nil
 	case isItem(typ):
-		return itemFate(v.Get("item"), typ)
+		return itemRelease(v.Get("item"), typ)
 	case !u.Free:
 		if hold, err := s.findStrayCall(v, typ); hold || err != nil {
 			return codec.ReleaseHold, err
@@ -151,7 +151,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 }
 
 // itemRelease returns the release of an event with an item.
-func itemFate(v rawjson.Value, typ string) (codec.Release, error) {
+func itemRelease(v rawjson.Value, typ string) (codec.Release, error) {
 	if v.Kind() != rawjson.Object {
 		return codec.ReleaseWithPrevious, nil // no client reads an item there
 	}

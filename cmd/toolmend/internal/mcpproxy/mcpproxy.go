@@ -85,25 +85,30 @@ func parse(args []string) (s settings, err error) {
 		return s, err
 	}
 	s.command = fs.Args()
+	return s, s.validate()
+}
+
+// validate returns what is wrong with the command line, or nil.
+func (s settings) validate() error {
 	switch {
 	case !slices.Contains([]string{modeEnforce, modeRepair, modeObserve}, s.mode):
-		return s, fmt.Errorf("--mode is enforce, repair or observe, not %q", s.mode)
+		return fmt.Errorf("--mode is enforce, repair or observe, not %q", s.mode)
 	case s.wrap != "" && (len(s.command) > 0 || s.upstream != nil || s.print != ""):
-		return s, errors.New("--wrap FILE stands alone: the file names the servers")
+		return errors.New("--wrap FILE stands alone: the file names the servers")
 	case s.write && s.wrap == "":
-		return s, errors.New("--write needs --wrap FILE")
+		return errors.New("--write needs --wrap FILE")
 	case s.wrap != "":
-		return s, nil
+		return nil
 	case len(s.command) > 0 && s.upstream != nil:
-		return s, errors.New("name a command or --upstream URL, not both")
+		return errors.New("name a command or --upstream URL, not both")
 	case len(s.command) == 0 && s.upstream == nil:
-		return s, errors.New("no server; name its command behind --, or --upstream URL")
+		return errors.New("no server; name its command behind --, or --upstream URL")
 	case s.upstream != nil && !proxy.IsLoopback(s.listen):
-		return s, fmt.Errorf("--listen is an address that only this machine reaches, such as %s, not %q", defaultListen, s.listen)
+		return fmt.Errorf("--listen is an address that only this machine reaches, such as %s, not %q", defaultListen, s.listen)
 	case s.page != "" && !proxy.IsLoopback(s.page):
-		return s, fmt.Errorf("--page is an address that only this machine reaches, such as 127.0.0.1:0, not %q", s.page)
+		return fmt.Errorf("--page is an address that only this machine reaches, such as 127.0.0.1:0, not %q", s.page)
 	}
-	return s, nil
+	return nil
 }
 
 // run returns the exit code of the server, and 0 without one.

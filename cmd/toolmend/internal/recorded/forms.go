@@ -146,13 +146,8 @@ func appendAny(b []byte, v rawjson.Value) []byte {
 // turns returns a turn for each answer with calls in a record.
 func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 	answer, req := firstAt(v, f.answer), firstAt(v, f.request)
-	switch status, err := strconv.Atoi(cmp.Or(text(v.Get("status")), text(find(v, "response/status_code")))); {
-	case err == nil && status >= 400, v.Get("status").Str() == "failure":
-		return nil, SkippedFailure
-	case f.whole && !answer.Exists():
-		return nil, errors.New("a request without a response")
-	case !answer.Exists():
-		return nil, SkippedFailure
+	if err := f.unanswered(v, answer); err != nil {
+		return nil, err
 	}
 	if f.whole {
 		sets = nil
@@ -189,6 +184,20 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		t.ID = firstText(v, "id", "custom_id", "key", "request_id")
 	}
 	return turns, nil
+}
+
+// unanswered returns why a record has no answer, or nil.
+func (f *form) unanswered(v, answer rawjson.Value) error {
+	status, err := strconv.Atoi(cmp.Or(text(v.Get("status")), text(find(v, "response/status_code"))))
+	switch {
+	case err == nil && status >= 400, v.Get("status").Str() == "failure":
+		return SkippedFailure
+	case f.whole && !answer.Exists():
+		return errors.New("a request without a response")
+	case !answer.Exists():
+		return SkippedFailure
+	}
+	return nil
 }
 
 // response returns a turn for each choice with calls of a whole response.

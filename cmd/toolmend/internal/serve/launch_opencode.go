@@ -104,16 +104,9 @@ func withoutComments(text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':
-			end := i + 1
-			for end < len(text) && text[end] != '"' {
-				if text[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end = min(end, len(text)-1)
-			out = append(out, text[i:end+1]...)
-			i = end
+			end := stringEnd(text, i)
+			out = append(out, text[i:end]...)
+			i = end - 1
 		case c == '/' && i+1 < len(text) && text[i+1] == '/':
 			for i < len(text) && text[i] != '\n' {
 				i++
@@ -132,4 +125,14 @@ func withoutComments(text []byte) []byte {
 		}
 	}
 	return out
+}
+
+// stringEnd returns where the string that starts at i ends, behind its quote.
+func stringEnd(text []byte, i int) int {
+	for i++; i < len(text) && text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return min(i+1, len(text))
 }

@@ -1,0 +1,126 @@
+package history
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// FixIDs replaces m's missing, blank, duplicate and reused call ids by unique
+// ones: the n-th call of the conversation gets the id toolmend_n. A call gets
+// the same id every time, in the response and in later history, so prompt
+// caches stay valid. history is the conversation before m; FixIDs does not
+// change it, even if its ids are ambiguous. Other ids stay, and m itself is
+// not modified.
+func FixIDs(history []middleware.Message, m middleware.Message) middleware.Message {
+	if !anyIDBroken(history, m) {
+		return m
+	}
+	place, taken := idsOf(history)
+	m = m.Clone()
+	own := map[string]bool{} // a new id must not equal the valid id of a later call
+	for _, c := range m.ToolCalls {
+		own[c.ID] = true
+	}
+	seen := map[string]bool{}
+	for i := range m.ToolCalls {
+		place++
+		id := m.ToolCalls[i].ID
+		if isBlank(id) || taken[id] || seen[id] {
+			id = madeUpPrefix + strconv.Itoa(place)
+			for n := 2; taken[id] || seen[id] || own[id]; n++ {
+				id = madeUpPrefix + strconv.Itoa(place) + "_" + strconv.Itoa(n)
+			}
+			m.ToolCalls[i].ID = id
+		}
+		seen[id] = true
+	}
+	return m
+}
+
+// NewIDs returns a function that returns the ids of new calls after history. The n-th call
+// of the conversation gets the id prefix_n.
+func NewIDs(history []middleware.Message, prefix string) func() string {
+	place, taken := idsOf(history)
+	return func() string {
+		place++
+		id := prefix + "_" + strconv.Itoa(place)
+		for n := 2; taken[id]; n++ {
+			id = prefix + "_" + strconv.Itoa(place) + "_" + strconv.Itoa(n)
+		}
+		taken[id] = true
+		return id
+	}
+}
+
+// idsOf returns the number of calls in history, and the set of their ids.
+func idsOf(history []middleware.Message) (calls int, ids map[string]bool) {
+	ids = map[string]bool{}
+	for _, h := range history {
+		calls += len(h.ToolCalls)
+		for _, c := range h.ToolCalls {
+			ids[c.ID] = true
+		}
+	}
+	return calls, ids
+}
+
+// anyIDBroken is the fast path for almost every message. It does not allocate
+// for a few calls, and its work is linear in the calls of m and of history.
+func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
+	const pairwise = 8 // up to this number of calls, comparing all pairs is faster than a set
+	if len(m.ToolCalls) > pairwise {
+		return anyIDOfMany(history, m)
+	}
+	for i, c := range m.ToolCalls {
+		if isBlank(c.ID) || hasID(m.ToolCalls[:i], c.ID) {
+			return true
+		}
+		for j := range history {
+			if hasID(history[j].ToolCalls, c.ID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasID reports whether one of calls has the id.
+func hasID(calls []middleware.ToolCall, id string) bool {
+	for i := range calls {
+		if calls[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// anyIDOfMany is anyIDBroken with a set.
+func anyIDOfMany(history []middleware.Message, m middleware.Message) bool {
+	own := make(map[string]bool, len(m.ToolCalls))
+	for i := range m.ToolCalls {
+		id := m.ToolCalls[i].ID
+		if isBlank(id) || own[id] {
+			return true
+		}
+		own[id] = true
+	}
+	for _, h := range history {
+		for i := range h.ToolCalls {
+			if own[h.ToolCalls[i].ID] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isBlank reports whether s is empty or white space.
+func isBlank(id string) bool { return strings.TrimSpace(id) == "" }
+
+const madeUpPrefix = "toolmend_"
+
+// IsMadeUp reports whether FixIDs made id. Such an id numbers the place of a call,
+// and does not identify the call.
+func IsMadeUp(id string) bool { return strings.HasPrefix(id, madeUpPrefix) }
