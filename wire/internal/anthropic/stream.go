@@ -215,6 +215,36 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 	return nil
 }
 
+// Response returns the answer after its last event. A stream is complete with its
+// message_stop. An error of the provider takes precedence, because it explains the other
+// faults.
+func (s *stream) Response() (*middleware.Response, error) {
+	a := s.a
+	switch {
+	case s.failed != nil && a.figures != middleware.Usage{}:
+		return nil, codec.WithUsage(s.failed, a.Is.Model, withCache(a.figures))
+	case s.failed != nil:
+		return nil, s.failed
+	case s.misplaced != nil:
+		return nil, s.misplaced
+	case !s.stopped:
+		return nil, codec.ErrIncomplete
+	case !s.Buf.IsWhole():
+		a.Streamed, a.Text, a.Unchanged = true, s.Text(), s.Unchanged()
+		if s.usage.List != nil {
+			a.usage = codec.Object(s.usage.List...)
+		}
+		for _, b := range s.blocks {
+			done, err := b.block()
+			if err != nil {
+				return nil, err
+			}
+			a.blocks = append(a.blocks, done)
+		}
+	}
+	return a.response(), nil
+}
+
 // hidesCall reports whether an event of that type and name may hold a call that is not
 // read.
 func hidesCall(kind, name string, v rawjson.Value) bool {
@@ -548,34 +578,4 @@ func (b *building) block() (block, error) {
 		out.call.Arguments = "{}"
 	}
 	return out, err
-}
-
-// Response returns the answer after its last event. A stream is complete with its
-// message_stop. An error of the provider takes precedence, because it explains the other
-// faults.
-func (s *stream) Response() (*middleware.Response, error) {
-	a := s.a
-	switch {
-	case s.failed != nil && a.figures != middleware.Usage{}:
-		return nil, codec.WithUsage(s.failed, a.Is.Model, withCache(a.figures))
-	case s.failed != nil:
-		return nil, s.failed
-	case s.misplaced != nil:
-		return nil, s.misplaced
-	case !s.stopped:
-		return nil, codec.ErrIncomplete
-	case !s.Buf.IsWhole():
-		a.Streamed, a.Text, a.Unchanged = true, s.Text(), s.Unchanged()
-		if s.usage.List != nil {
-			a.usage = codec.Object(s.usage.List...)
-		}
-		for _, b := range s.blocks {
-			done, err := b.block()
-			if err != nil {
-				return nil, err
-			}
-			a.blocks = append(a.blocks, done)
-		}
-	}
-	return a.response(), nil
 }

@@ -244,18 +244,6 @@ func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return lens.EncodeResponse(on, resp, readAnswer)
 }
 
-// Stream writes what of the answer, with what differs in resp, follows what is given.
-func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
-	object, err := a.Whole(resp)
-	if err != nil {
-		return "", err
-	}
-	if client == nil {
-		client = &stream{}
-	}
-	return events(object, client.like, client.snapshot, own, true)
-}
-
 // Whole returns the answer as one object with what differs in resp.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if codec.SameResponse(&a.Is, resp) {
@@ -360,117 +348,29 @@ func answerMessage(m middleware.Message) middleware.Message {
 	return m
 }
 
-// figures are the places in a usage object. Servers that added a figure before OpenAI did
-// have kept their own place for it: DeepSeek, Mistral and Moonshot for cached tokens,
-// OpenRouter and Vercel for tokens written to the cache, Together and Perplexity for
-// reasoning. All places of an object hold the same figure, so a change is written to each.
-var figures = codec.Figures{
-	{Of: codec.InputOf, Keys: []string{"prompt_tokens"}},
-	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}},
-	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},
-	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},
-	{Of: codec.OutputOf, Keys: []string{"completion_tokens"}},
+// Rest returns the chunks that complete a stream of which the client has a part. resp is the
+// answer of s, perhaps with changes after the shown part, or a later answer, which follows as
+// further chunks.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
-// readUsage reads a usage object. Cached and CacheWrite are parts of Input, and
-// Reasoning is one of Output, as in the neutral form.
-func readUsage(v rawjson.Value) middleware.Usage {
-	u := figures.Read(v)
-	if apart(v) {
-		u.OutputTokens += u.Reasoning
+// Stream writes what of the answer, with what differs in resp, follows what is given.
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+	object, err := a.Whole(resp)
+	if err != nil {
+		return "", err
 	}
-	return u
-}
-
-// apart reports whether reasoning is not included in the output, as xAI counts: only the total
-// shows it.
-func apart(v rawjson.Value) bool {
-	u, total := figures.Read(v), codec.Int(v.Get("total_tokens"))
-	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.InputTokens+u.OutputTokens
-}
-
-// usagesIn returns the usage objects of a body or a chunk; Groq has two.
-func usagesIn(v rawjson.Value) []rawjson.Value {
-	var out []rawjson.Value
-	for _, u := range []rawjson.Value{v.Get("usage"), v.Get("x_groq").Get("usage")} {
-		if u.Kind() == rawjson.Object && !u.Empty() {
-			out = append(out, u)
-		}
+	if client == nil {
+		client = &stream{}
 	}
-	return out
-}
-
-// usageEdits returns the edits that change the usage object v from was to now. Unchanged
-// figures are not touched.
-func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, error) {
-	if was == now {
-		return nil, nil
-	}
-	if apart(v) && now.OutputTokens < now.Reasoning {
-		return nil, codec.Unencodablef("reasoning of more tokens than the output has")
-	}
-	return on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, now))...)
-}
-
-// usageMembers projects figures. The total is v's own with what u has more: some servers
-// count things in it that no other figure has.
-func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
-	own, sum := readUsage(v), u.InputTokens+u.OutputTokens
-	if apart(v) {
-		u.OutputTokens -= u.Reasoning
-	}
-	out := figures.Members(v, u)
-	if total := v.Get("total_tokens"); total.Exists() {
-		out = append(out, lens.Raw("total_tokens", codec.Count(codec.Int(total)-own.InputTokens-own.OutputTokens+sum)))
-	}
-	if v.Get("prompt_cache_miss_tokens").Exists() {
-		out = append(out, lens.Raw("prompt_cache_miss_tokens", codec.Count(u.InputTokens-u.Cached)))
-	}
-	return out
-}
-
-// finishOf reads a finish_reason. For a message with calls some servers write stop, or
-// nothing.
-func finishOf(word string, calls int) middleware.FinishReason {
-	switch word {
-	case "stop", "eos", "eos_token", "stop_sequence", "end_turn":
-		word = "stop"
-	case "tool_calls", "function_call":
-		return middleware.FinishToolCalls
-	case "length", "model_length", "max_tokens":
-		return middleware.FinishLength
-	}
-	if calls > 0 && (word == "stop" || word == "") {
-		return middleware.FinishToolCalls
-	}
-	return middleware.FinishReason(word)
-}
-
-// finishWord returns the finish_reason to write for want; false if word, the present one, is
-// right. If calls were added or removed, and the neutral reason is unchanged, the reason
-// follows the calls: many clients run calls only with tool_calls, and wait for calls after it.
-func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
-	came, went := had == 0 && has > 0, had > 0 && has == 0
-	switch {
-	case went && want == middleware.FinishToolCalls:
-		want = middleware.FinishStop
-	case came && (want == middleware.FinishStop || want == ""):
-		want = middleware.FinishToolCalls
-	}
-	return string(want), want != finishOf(word, has) || came && word == "stop"
+	return events(object, client.like, client.snapshot, own, true)
 }
 
 // shown is what a client has of a choice.
 type shown struct {
 	role    bool   // its role: a stream has it once
 	message string // "" for nothing
-}
-
-// Rest returns the chunks that complete a stream of which the client has a part. resp is the
-// answer of s, perhaps with changes after the shown part, or a later answer, which follows as
-// further chunks.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
 // events writes an answer that is one object as a stream after the part that the client has,
@@ -617,4 +517,104 @@ func envelope(like rawjson.Value) []lens.Member {
 	}
 	members.Put("object", `"chat.completion.chunk"`)
 	return members.List
+}
+
+// figures are the places in a usage object. Servers that added a figure before OpenAI did
+// have kept their own place for it: DeepSeek, Mistral and Moonshot for cached tokens,
+// OpenRouter and Vercel for tokens written to the cache, Together and Perplexity for
+// reasoning. All places of an object hold the same figure, so a change is written to each.
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"prompt_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},
+	{Of: codec.OutputOf, Keys: []string{"completion_tokens"}},
+}
+
+// readUsage reads a usage object. Cached and CacheWrite are parts of Input, and
+// Reasoning is one of Output, as in the neutral form.
+func readUsage(v rawjson.Value) middleware.Usage {
+	u := figures.Read(v)
+	if apart(v) {
+		u.OutputTokens += u.Reasoning
+	}
+	return u
+}
+
+// apart reports whether reasoning is not included in the output, as xAI counts: only the total
+// shows it.
+func apart(v rawjson.Value) bool {
+	u, total := figures.Read(v), codec.Int(v.Get("total_tokens"))
+	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.InputTokens+u.OutputTokens
+}
+
+// usagesIn returns the usage objects of a body or a chunk; Groq has two.
+func usagesIn(v rawjson.Value) []rawjson.Value {
+	var out []rawjson.Value
+	for _, u := range []rawjson.Value{v.Get("usage"), v.Get("x_groq").Get("usage")} {
+		if u.Kind() == rawjson.Object && !u.Empty() {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// usageEdits returns the edits that change the usage object v from was to now. Unchanged
+// figures are not touched.
+func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, error) {
+	if was == now {
+		return nil, nil
+	}
+	if apart(v) && now.OutputTokens < now.Reasoning {
+		return nil, codec.Unencodablef("reasoning of more tokens than the output has")
+	}
+	return on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, now))...)
+}
+
+// usageMembers projects figures. The total is v's own with what u has more: some servers
+// count things in it that no other figure has.
+func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
+	own, sum := readUsage(v), u.InputTokens+u.OutputTokens
+	if apart(v) {
+		u.OutputTokens -= u.Reasoning
+	}
+	out := figures.Members(v, u)
+	if total := v.Get("total_tokens"); total.Exists() {
+		out = append(out, lens.Raw("total_tokens", codec.Count(codec.Int(total)-own.InputTokens-own.OutputTokens+sum)))
+	}
+	if v.Get("prompt_cache_miss_tokens").Exists() {
+		out = append(out, lens.Raw("prompt_cache_miss_tokens", codec.Count(u.InputTokens-u.Cached)))
+	}
+	return out
+}
+
+// finishOf reads a finish_reason. For a message with calls some servers write stop, or
+// nothing.
+func finishOf(word string, calls int) middleware.FinishReason {
+	switch word {
+	case "stop", "eos", "eos_token", "stop_sequence", "end_turn":
+		word = "stop"
+	case "tool_calls", "function_call":
+		return middleware.FinishToolCalls
+	case "length", "model_length", "max_tokens":
+		return middleware.FinishLength
+	}
+	if calls > 0 && (word == "stop" || word == "") {
+		return middleware.FinishToolCalls
+	}
+	return middleware.FinishReason(word)
+}
+
+// finishWord returns the finish_reason to write for want; false if word, the present one, is
+// right. If calls were added or removed, and the neutral reason is unchanged, the reason
+// follows the calls: many clients run calls only with tool_calls, and wait for calls after it.
+func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
+	came, went := had == 0 && has > 0, had > 0 && has == 0
+	switch {
+	case went && want == middleware.FinishToolCalls:
+		want = middleware.FinishStop
+	case came && (want == middleware.FinishStop || want == ""):
+		want = middleware.FinishToolCalls
+	}
+	return string(want), want != finishOf(word, has) || came && word == "stop"
 }

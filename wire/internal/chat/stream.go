@@ -122,6 +122,56 @@ func (s *stream) Read(u *codec.Unit) error {
 	return nil
 }
 
+// Response returns the answer after the last unit.
+func (s *stream) Response() (*middleware.Response, error) {
+	a := s.answer // of one object
+	var err error
+	if !s.Buf.IsWhole() {
+		a, err = s.streamed(s.Text())
+	}
+	if err == nil && a == nil {
+		err = codec.ErrIncomplete
+	}
+	if err == nil {
+		err = codec.RejectExtraChoices(s.req, dialect, &a.Is, "n")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.answer, a.Unchanged = a, s.Unchanged()
+	return on.Response(a), nil
+}
+
+// streamed returns the answer that the events made. A stream without an end is incomplete.
+func (s *stream) streamed(text string) (*answer, error) {
+	if s.failed != nil {
+		return nil, s.failure()
+	}
+	if len(s.turns) == 0 {
+		switch {
+		case s.strange:
+			return nil, codec.Shapef("events without choices")
+		case s.done:
+			return nil, &middleware.ModelError{Err: fmt.Errorf("wire: the provider sent a stream without an answer: %w", codec.ErrIncomplete)}
+		}
+		return nil, codec.ErrIncomplete
+	}
+	for _, t := range s.turns {
+		if t.finish == "" && !s.done {
+			return nil, codec.ErrIncomplete
+		}
+	}
+	return s.put(text, true)
+}
+
+// failure returns the error that the provider sent, with what it has cost.
+func (s *stream) failure() error {
+	if s.usage == (middleware.Usage{}) {
+		return s.failed
+	}
+	return codec.WithUsage(s.failed, s.model, s.usage)
+}
+
 // chunk reads a chunk of the answer. Servers add chunks without choices: with the figures at
 // the end, with the result of a filter at the beginning (Azure), or as a keep-alive. Any other
 // object without choices is noted as strange: a stream of only such objects is not an answer
@@ -264,56 +314,6 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 		s.turns[n] = t
 	}
 	return t, nil
-}
-
-// Response returns the answer after the last unit.
-func (s *stream) Response() (*middleware.Response, error) {
-	a := s.answer // of one object
-	var err error
-	if !s.Buf.IsWhole() {
-		a, err = s.streamed(s.Text())
-	}
-	if err == nil && a == nil {
-		err = codec.ErrIncomplete
-	}
-	if err == nil {
-		err = codec.RejectExtraChoices(s.req, dialect, &a.Is, "n")
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.answer, a.Unchanged = a, s.Unchanged()
-	return on.Response(a), nil
-}
-
-// streamed returns the answer that the events made. A stream without an end is incomplete.
-func (s *stream) streamed(text string) (*answer, error) {
-	if s.failed != nil {
-		return nil, s.failure()
-	}
-	if len(s.turns) == 0 {
-		switch {
-		case s.strange:
-			return nil, codec.Shapef("events without choices")
-		case s.done:
-			return nil, &middleware.ModelError{Err: fmt.Errorf("wire: the provider sent a stream without an answer: %w", codec.ErrIncomplete)}
-		}
-		return nil, codec.ErrIncomplete
-	}
-	for _, t := range s.turns {
-		if t.finish == "" && !s.done {
-			return nil, codec.ErrIncomplete
-		}
-	}
-	return s.put(text, true)
-}
-
-// failure returns the error that the provider sent, with what it has cost.
-func (s *stream) failure() error {
-	if s.usage == (middleware.Usage{}) {
-		return s.failed
-	}
-	return codec.WithUsage(s.failed, s.model, s.usage)
 }
 
 // turn joins the deltas of one choice to a message as it is in history. The rule for a member

@@ -93,84 +93,6 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	return now.object(), nil
 }
 
-// Stream writes the missing part of resp as one chunk, under the responseId that the client
-// has.
-func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
-	now, err := a.with(resp)
-	switch {
-	case err != nil:
-		return "", err
-	case client == nil:
-		return framed(now.object(), a.form, a.Text), nil
-	}
-	now.id = cmp.Or(client.a.id, now.id)
-	for _, c := range now.candidates {
-		if c.parts, err = missingParts(c, client.snapshot[c.index], own); err != nil {
-			return "", err
-		}
-	}
-	return string(client.Buf.Frame(client.Safe(), "", now.object())), nil
-}
-
-// Rest returns the chunk that completes a stream of which the client has a part. Chunks are
-// independent of each other. So the missing part of the answer, or a later answer, follows as
-// one more chunk, under the first one's responseId.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
-}
-
-// missingParts returns the parts of c that the client does not have. shown are the shown parts
-// of the same answer, if own, else of an earlier one: then the reasoning of c is left out if
-// the client has some. A middleware may have joined texts.
-func missingParts(c *candidate, shown []string, own bool) ([]string, error) {
-	if len(shown) == 0 {
-		return c.parts, nil
-	}
-	pieces, err := c.pieces()
-	if err != nil {
-		return nil, err
-	}
-	if !own {
-		return texts(slices.DeleteFunc(pieces, func(p *piece) bool { return p.part.Kind == middleware.PartReasoning })), nil
-	}
-	for len(pieces) > 0 && len(shown) > 0 && pieces[0].v.Raw() == shown[0] {
-		pieces, shown = pieces[1:], shown[1:]
-	}
-	before, err := (&candidate{parts: shown}).pieces()
-	if err != nil {
-		return nil, err
-	}
-	sentText := map[middleware.PartKind]string{}
-	for _, p := range before {
-		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
-			return nil, codec.ErrShown
-		}
-		sentText[p.part.Kind] += p.part.Text
-	}
-	var out []string
-	for _, p := range pieces {
-		has := sentText[p.part.Kind]
-		n := min(len(has), len(p.part.Text))
-		if has[:n] != p.part.Text[:n] {
-			return nil, codec.ErrShown
-		}
-		text := p.v.Raw()
-		switch sentText[p.part.Kind] = has[n:]; {
-		case n > 0 && n == len(p.part.Text):
-			continue
-		case n > 0:
-			if text, err = on.Set(p.v, lens.Text("text", p.part.Text[n:])); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, text)
-	}
-	if sentText[middleware.PartText]+sentText[middleware.PartReasoning] != "" {
-		return nil, codec.ErrShown
-	}
-	return out, nil
-}
-
 // framed returns an object as an answer of that form, whose events have the line ends of
 // like: a client may look for one kind only.
 func framed(object string, form codec.Form, like string) string {
@@ -305,6 +227,84 @@ func writeWhole(resp *middleware.Response) (string, error) {
 		return "", err
 	}
 	return a.Whole(resp)
+}
+
+// Rest returns the chunk that completes a stream of which the client has a part. Chunks are
+// independent of each other. So the missing part of the answer, or a later answer, follows as
+// one more chunk, under the first one's responseId.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
+}
+
+// Stream writes the missing part of resp as one chunk, under the responseId that the client
+// has.
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+	now, err := a.with(resp)
+	switch {
+	case err != nil:
+		return "", err
+	case client == nil:
+		return framed(now.object(), a.form, a.Text), nil
+	}
+	now.id = cmp.Or(client.a.id, now.id)
+	for _, c := range now.candidates {
+		if c.parts, err = missingParts(c, client.snapshot[c.index], own); err != nil {
+			return "", err
+		}
+	}
+	return string(client.Buf.Frame(client.Safe(), "", now.object())), nil
+}
+
+// missingParts returns the parts of c that the client does not have. shown are the shown parts
+// of the same answer, if own, else of an earlier one: then the reasoning of c is left out if
+// the client has some. A middleware may have joined texts.
+func missingParts(c *candidate, shown []string, own bool) ([]string, error) {
+	if len(shown) == 0 {
+		return c.parts, nil
+	}
+	pieces, err := c.pieces()
+	if err != nil {
+		return nil, err
+	}
+	if !own {
+		return texts(slices.DeleteFunc(pieces, func(p *piece) bool { return p.part.Kind == middleware.PartReasoning })), nil
+	}
+	for len(pieces) > 0 && len(shown) > 0 && pieces[0].v.Raw() == shown[0] {
+		pieces, shown = pieces[1:], shown[1:]
+	}
+	before, err := (&candidate{parts: shown}).pieces()
+	if err != nil {
+		return nil, err
+	}
+	sentText := map[middleware.PartKind]string{}
+	for _, p := range before {
+		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
+			return nil, codec.ErrShown
+		}
+		sentText[p.part.Kind] += p.part.Text
+	}
+	var out []string
+	for _, p := range pieces {
+		has := sentText[p.part.Kind]
+		n := min(len(has), len(p.part.Text))
+		if has[:n] != p.part.Text[:n] {
+			return nil, codec.ErrShown
+		}
+		text := p.v.Raw()
+		switch sentText[p.part.Kind] = has[n:]; {
+		case n > 0 && n == len(p.part.Text):
+			continue
+		case n > 0:
+			if text, err = on.Set(p.v, lens.Text("text", p.part.Text[n:])); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, text)
+	}
+	if sentText[middleware.PartText]+sentText[middleware.PartReasoning] != "" {
+		return nil, codec.ErrShown
+	}
+	return out, nil
 }
 
 // The words of the wire that this package writes, and the first numbers, which

@@ -187,6 +187,84 @@ func (s *stream) Read(u *codec.Unit) error {
 	return nil
 }
 
+// Response returns the answer after the last unit. An answer is complete with a finish reason.
+func (s *stream) Response() (*middleware.Response, error) {
+	if err := s.whole(); err != nil {
+		return nil, err
+	}
+	a := s.a
+	a.Text, a.Unchanged = s.Text(), s.Unchanged()
+	switch {
+	case s.Buf.IsEvents():
+		a.form, a.Streamed = codec.FormEvents, true
+	case s.Buf.IsArray():
+		a.form, a.Streamed = codec.FormArray, true
+	}
+	a.Is.Message, a.Is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
+	for i, c := range a.candidates {
+		if n := len(c.parts) - 1; n > 0 && c.contents > 1 && c.parts[n] == emptyPart {
+			c.parts = c.parts[:n]
+		}
+		if c.contents > 0 && len(c.parts) == 0 { // as it is written
+			c.parts = []string{emptyPart}
+		}
+		pieces, err := c.pieces()
+		if err != nil {
+			return nil, err
+		}
+		m, _ := modelMessage(pieces, s.calls, s.builtin)
+		m.Native = on.Native(freshContent("model", c.parts))
+		switch {
+		case i > 0:
+			a.Is.Choices = append(a.Is.Choices, m)
+			continue
+		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
+			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
+			return nil, codec.WithUsage(refused, a.Is.Model, a.Is.Usage)
+		case c.word != "":
+			a.Is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
+		}
+		a.Is.Message = m
+	}
+	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
+		return nil, err
+	}
+	return on.Response(a), nil
+}
+
+// whole returns what is wrong with the answer as a whole: an error of the provider,
+// or an end that is missing.
+func (s *stream) whole() error {
+	if s.failed != nil {
+		return s.failed
+	}
+	if s.Buf.IsArray() {
+		if _, err := codec.Parse(s.Text()); err != nil {
+			if codec.CutShort(err) {
+				return codec.ErrIncomplete
+			}
+			return err
+		}
+	}
+	var first *candidate
+	if len(s.a.candidates) > 0 {
+		first = s.a.candidates[0]
+	}
+	switch {
+	case s.cut:
+		return codec.ErrIncomplete
+	case s.blocked && (first == nil || first.joined == nil):
+		return nil
+	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && s.a.usage == "":
+		return codec.Shapef("an object without candidates")
+	case first == nil || first.finish == "":
+		return codec.ErrIncomplete
+	case first.joined != nil:
+		return codec.Shapef("a call that does not end")
+	}
+	return nil
+}
+
 // readEnvelope reads the members of a chunk other than its candidates.
 func (s *stream) readEnvelope(v rawjson.Value) {
 	for m := range v.Each() {
@@ -290,84 +368,6 @@ func callPart(v rawjson.Value) string {
 		}
 	}
 	return codec.Object(members.List...)
-}
-
-// Response returns the answer after the last unit. An answer is complete with a finish reason.
-func (s *stream) Response() (*middleware.Response, error) {
-	if err := s.whole(); err != nil {
-		return nil, err
-	}
-	a := s.a
-	a.Text, a.Unchanged = s.Text(), s.Unchanged()
-	switch {
-	case s.Buf.IsEvents():
-		a.form, a.Streamed = codec.FormEvents, true
-	case s.Buf.IsArray():
-		a.form, a.Streamed = codec.FormArray, true
-	}
-	a.Is.Message, a.Is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
-	for i, c := range a.candidates {
-		if n := len(c.parts) - 1; n > 0 && c.contents > 1 && c.parts[n] == emptyPart {
-			c.parts = c.parts[:n]
-		}
-		if c.contents > 0 && len(c.parts) == 0 { // as it is written
-			c.parts = []string{emptyPart}
-		}
-		pieces, err := c.pieces()
-		if err != nil {
-			return nil, err
-		}
-		m, _ := modelMessage(pieces, s.calls, s.builtin)
-		m.Native = on.Native(freshContent("model", c.parts))
-		switch {
-		case i > 0:
-			a.Is.Choices = append(a.Is.Choices, m)
-			continue
-		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
-			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
-			return nil, codec.WithUsage(refused, a.Is.Model, a.Is.Usage)
-		case c.word != "":
-			a.Is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
-		}
-		a.Is.Message = m
-	}
-	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
-		return nil, err
-	}
-	return on.Response(a), nil
-}
-
-// whole returns what is wrong with the answer as a whole: an error of the provider,
-// or an end that is missing.
-func (s *stream) whole() error {
-	if s.failed != nil {
-		return s.failed
-	}
-	if s.Buf.IsArray() {
-		if _, err := codec.Parse(s.Text()); err != nil {
-			if codec.CutShort(err) {
-				return codec.ErrIncomplete
-			}
-			return err
-		}
-	}
-	var first *candidate
-	if len(s.a.candidates) > 0 {
-		first = s.a.candidates[0]
-	}
-	switch {
-	case s.cut:
-		return codec.ErrIncomplete
-	case s.blocked && (first == nil || first.joined == nil):
-		return nil
-	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && s.a.usage == "":
-		return codec.Shapef("an object without candidates")
-	case first == nil || first.finish == "":
-		return codec.ErrIncomplete
-	case first.joined != nil:
-		return codec.Shapef("a call that does not end")
-	}
-	return nil
 }
 
 // partialCall is a call whose arguments come in several parts, each with values and

@@ -31,68 +31,6 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return lens.EncodeResponse(on, resp, readAnswer)
 }
 
-// Stream writes resp as the lines that follow what is shown.
-func (a *answer) Stream(resp *middleware.Response, shown content, own bool) (string, error) {
-	object, err := a.Whole(resp)
-	if err != nil {
-		return "", err
-	}
-	return asLines(object, shown, own)
-}
-
-// Rest returns the lines that complete a stream of which the client has a part. The lines of a
-// later answer follow the shown ones: a client joins them like any others.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
-		replayed, err := codec.Replay(s, newStream(false), sent)
-		return replayed.snapshot, err
-	})
-}
-
-// asLines writes an answer that is one object as lines after the shown ones, of this answer if
-// own, else of an earlier one: the text, the calls, and the end. If the client has reasoning
-// of an earlier answer, the later one brings none.
-func asLines(object string, shown content, own bool) (string, error) {
-	v, err := codec.ParseObject(object)
-	if err != nil {
-		return "", err
-	}
-	message := v.Get("message")
-	text, thinking, ok, ok2 := message.Get("content").Str(), message.Get("thinking").Str(), true, true
-	switch {
-	case own:
-		text, ok = strings.CutPrefix(text, shown.text)
-		thinking, ok2 = strings.CutPrefix(thinking, shown.thinking)
-	case shown.thinking != "":
-		thinking = ""
-	}
-	if !ok || !ok2 {
-		return "", codec.ErrShown
-	}
-	var further []lens.Member
-	for m := range message.Each() {
-		if !messageTree.Knows(m.Key()) || m.Key() == "images" {
-			further = append(further, lens.Raw(m.Key(), m.Raw()))
-		}
-	}
-	var out strings.Builder
-	if text != "" || thinking != "" || len(further) > 0 {
-		out.WriteString(line(v, text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...))
-	}
-	if calls := message.Get("tool_calls"); calls.Len() > 0 {
-		out.WriteString(line(v, "", lens.Raw("tool_calls", calls.Raw())))
-	}
-	end, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
-	return out.String() + codec.OneLine(end) + "\n", err
-}
-
-// line returns a line of a stream, of the same time as root, with a piece of the message.
-func line(root rawjson.Value, text string, members ...lens.Member) string {
-	message := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
-	return codec.OneLine(codec.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
-		lens.Raw("message", codec.Object(message...)), lens.Raw("done", "false"))) + "\n"
-}
-
 // Whole writes resp as one object.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if codec.SameResponse(&a.Is, resp) {
@@ -151,6 +89,68 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	begun.object = on.Object(append([]lens.Member{lens.Text("model", ""), lens.Text("created_at", time.Now().UTC().Format(time.RFC3339Nano)),
 		lens.Raw("message", `{"role":"assistant","content":""}`), lens.Raw("done", "true")}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...)
 	return begun.Whole(&now)
+}
+
+// Rest returns the lines that complete a stream of which the client has a part. The lines of a
+// later answer follow the shown ones: a client joins them like any others.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
+		replayed, err := codec.Replay(s, newStream(false), sent)
+		return replayed.snapshot, err
+	})
+}
+
+// Stream writes resp as the lines that follow what is shown.
+func (a *answer) Stream(resp *middleware.Response, shown content, own bool) (string, error) {
+	object, err := a.Whole(resp)
+	if err != nil {
+		return "", err
+	}
+	return asLines(object, shown, own)
+}
+
+// asLines writes an answer that is one object as lines after the shown ones, of this answer if
+// own, else of an earlier one: the text, the calls, and the end. If the client has reasoning
+// of an earlier answer, the later one brings none.
+func asLines(object string, shown content, own bool) (string, error) {
+	v, err := codec.ParseObject(object)
+	if err != nil {
+		return "", err
+	}
+	message := v.Get("message")
+	text, thinking, ok, ok2 := message.Get("content").Str(), message.Get("thinking").Str(), true, true
+	switch {
+	case own:
+		text, ok = strings.CutPrefix(text, shown.text)
+		thinking, ok2 = strings.CutPrefix(thinking, shown.thinking)
+	case shown.thinking != "":
+		thinking = ""
+	}
+	if !ok || !ok2 {
+		return "", codec.ErrShown
+	}
+	var further []lens.Member
+	for m := range message.Each() {
+		if !messageTree.Knows(m.Key()) || m.Key() == "images" {
+			further = append(further, lens.Raw(m.Key(), m.Raw()))
+		}
+	}
+	var out strings.Builder
+	if text != "" || thinking != "" || len(further) > 0 {
+		out.WriteString(line(v, text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...))
+	}
+	if calls := message.Get("tool_calls"); calls.Len() > 0 {
+		out.WriteString(line(v, "", lens.Raw("tool_calls", calls.Raw())))
+	}
+	end, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
+	return out.String() + codec.OneLine(end) + "\n", err
+}
+
+// line returns a line of a stream, of the same time as root, with a piece of the message.
+func line(root rawjson.Value, text string, members ...lens.Member) string {
+	message := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
+	return codec.OneLine(codec.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
+		lens.Raw("message", codec.Object(message...)), lens.Raw("done", "false"))) + "\n"
 }
 
 // figures are the places of the figures in the last line. Those for cached tokens and for

@@ -133,6 +133,37 @@ func (s *stream) Read(u *codec.Unit) error {
 	return codec.Emit(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
+// Response returns the answer after the last unit. A line with "done" ends an answer. The
+// message is read like one of the history, after the messages of the request, so that calls
+// without ids get their place in the conversation.
+func (s *stream) Response() (*middleware.Response, error) {
+	switch {
+	case s.failure != nil:
+		return nil, codec.ModelError(codec.StatusOf(s.failure.Code), nil, *s.failure)
+	case !s.done && !s.known && s.unknown:
+		return nil, codec.Shapef("neither message nor done")
+	case !s.done:
+		return nil, codec.ErrIncomplete
+	}
+	message := s.message()
+	turn, err := codec.ParseObject(message)
+	if err != nil {
+		return nil, err
+	}
+	c := conversation{calls: s.before}
+	m, _, err := c.read(turn)
+	if err != nil {
+		return nil, err
+	}
+	object, err := on.SetIn(s.end, lens.Word("model", s.model), lens.Raw("message", message))
+	if err != nil {
+		return nil, err
+	}
+	is := middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
+	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
+	return on.Response(&answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: is}, object}), nil
+}
+
 // isDone reports whether a line is the last one.
 func isDone(root rawjson.Value) bool {
 	done := root.Get("done")
@@ -179,35 +210,4 @@ func (s *stream) message() string {
 	members := content{text: s.text.String(), thinking: s.thought.String()}.members(middleware.RoleAssistant)
 	members = append(members, lens.List("images", s.images), lens.List("tool_calls", s.calls))
 	return codec.Object(append(members, s.further.List...)...)
-}
-
-// Response returns the answer after the last unit. A line with "done" ends an answer. The
-// message is read like one of the history, after the messages of the request, so that calls
-// without ids get their place in the conversation.
-func (s *stream) Response() (*middleware.Response, error) {
-	switch {
-	case s.failure != nil:
-		return nil, codec.ModelError(codec.StatusOf(s.failure.Code), nil, *s.failure)
-	case !s.done && !s.known && s.unknown:
-		return nil, codec.Shapef("neither message nor done")
-	case !s.done:
-		return nil, codec.ErrIncomplete
-	}
-	message := s.message()
-	turn, err := codec.ParseObject(message)
-	if err != nil {
-		return nil, err
-	}
-	c := conversation{calls: s.before}
-	m, _, err := c.read(turn)
-	if err != nil {
-		return nil, err
-	}
-	object, err := on.SetIn(s.end, lens.Word("model", s.model), lens.Raw("message", message))
-	if err != nil {
-		return nil, err
-	}
-	is := middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
-	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
-	return on.Response(&answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: is}, object}), nil
 }

@@ -180,132 +180,6 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	return a.Whole(&now)
 }
 
-// figures are the places of the figures in a response object. Cached and CacheWrite are
-// parts of Input, Reasoning is one of Output, here as in the neutral form:
-//
-//	{"input_tokens": 10, "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0},
-//	 "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 14}
-var figures = codec.Figures{
-	{Of: codec.InputOf, Keys: []string{"usage/input_tokens"}},
-	{Of: codec.CachedOf, Keys: []string{"usage/input_tokens_details/cached_tokens"}},
-	{Of: codec.CacheWriteOf, Keys: []string{"usage/input_tokens_details/cache_write_tokens"}},
-	{Of: codec.OutputOf, Keys: []string{"usage/output_tokens"}},
-	{Of: codec.ReasoningOf, Keys: []string{"usage/output_tokens_details/reasoning_tokens"}},
-}
-
-// usageMembers projects usage onto a response object, with the sum if that has it. Figures
-// of 0 are written too: the provider's SDKs demand them. Usage is not invented.
-func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
-	if env.Get("usage").Kind() != rawjson.Object {
-		return nil
-	}
-	members := figures.Members(env, u)
-	if env.Get("usage").Get("total_tokens").Exists() {
-		members = append(members, lens.Raw("usage/total_tokens", codec.Count(u.InputTokens+u.OutputTokens)))
-	}
-	return members
-}
-
-// finish reads status and incomplete_details:
-//
-//	{"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
-//
-// The format has no status for an answer that ended with calls, so their number decides. A
-// status without a neutral word, such as one for an answer in the background, is passed on.
-func finish(env rawjson.Value, calls int) middleware.FinishReason {
-	switch status := codec.Text(env.Get("status")); status {
-	case "completed", "":
-		if calls > 0 {
-			return middleware.FinishToolCalls
-		}
-		return middleware.FinishStop
-	case "incomplete":
-		switch reason := env.Get("incomplete_details").Get("reason").Str(); reason {
-		case "max_output_tokens":
-			return middleware.FinishLength
-		case "content_filter":
-			return middleware.FinishFilter
-		default:
-			return middleware.FinishReason(cmp.Or(reason, status))
-		}
-	default:
-		return middleware.FinishReason(status)
-	}
-}
-
-// finish returns the members for the end of resp, if they have to change. Only the calls show
-// whether it ended with calls.
-func (a *answer) finish(resp *middleware.Response) []lens.Member {
-	calls, word := len(resp.Message.ToolCalls), a.env.Get("status").Str()
-	came := calls > 0 && len(a.Is.Message.ToolCalls) == 0 && word != "completed" && word != "" && resp.FinishReason != middleware.FinishLength
-	switch f := resp.FinishReason; {
-	case came && f == a.Is.FinishReason:
-		return finishMembers(middleware.FinishToolCalls)
-	case f == a.Is.FinishReason, f == finish(a.env, calls):
-		return nil
-	}
-	return finishMembers(codec.FinishOf(resp))
-}
-
-// finishMembers projects a finish reason. One that the format has no word for is the
-// reason of an incomplete answer.
-func finishMembers(f middleware.FinishReason) []lens.Member {
-	reason := string(f)
-	switch f {
-	case middleware.FinishStop, middleware.FinishToolCalls:
-		return []lens.Member{lens.Text("status", "completed"), lens.Raw("incomplete_details", "null")}
-	case middleware.FinishLength:
-		reason = "max_output_tokens"
-	}
-	return []lens.Member{lens.Text("status", "incomplete"), lens.Text("incomplete_details/reason", reason)}
-}
-
-// clientState is the part of a stream that a client has, with the final form of its items.
-type clientState struct {
-	beginning
-	items []clientItem
-}
-
-// clientItem is an item that the client has at least the beginning of.
-type clientItem struct {
-	at    int // its place in the stream
-	index int64
-	sort  sort
-	progress
-	final     rawjson.Value // the item, as the stream read on; absent if it never ended
-	completed string        // the item that it becomes, as JSON; "": none of the answer's own
-}
-
-// clientStateAt returns what the client has after the first sent bytes.
-func (s *stream) clientStateAt(sent int) (*clientState, error) {
-	from, err := codec.Replay(s, newStream(false), sent)
-	if err != nil {
-		return nil, err
-	}
-	g, final := &clientState{beginning: from.snapshot}, map[int]rawjson.Value{}
-	if s.answer != nil {
-		for i, at := range s.answer.from {
-			final[at] = s.answer.turn.items[i].val
-		}
-	}
-	for i, it := range from.items[:from.snapshot.itemCount] {
-		has := clientItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
-		if it.epoch == from.epoch {
-			has.progress = it.before
-		}
-		if !has.final.Exists() {
-			v, err := s.items[i].value(rawjson.Value{})
-			if err != nil {
-				return nil, err
-			}
-			has.final = v
-		}
-		g.items = append(g.items, has)
-	}
-	slices.SortStableFunc(g.items, func(a, b clientItem) int { return cmp.Compare(a.index, b.index) })
-	return g, nil
-}
-
 // Rest returns the events that complete a stream of which the client has a part. resp is the
 // answer of s, perhaps with changes after the shown part, or a later answer: its items
 // continue the numbers, and its end has the id that the client has seen.
@@ -359,6 +233,52 @@ func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (st
 		output = append(output, raw)
 	}
 	return t.end(a, resp, output)
+}
+
+// clientState is the part of a stream that a client has, with the final form of its items.
+type clientState struct {
+	beginning
+	items []clientItem
+}
+
+// clientItem is an item that the client has at least the beginning of.
+type clientItem struct {
+	at    int // its place in the stream
+	index int64
+	sort  sort
+	progress
+	final     rawjson.Value // the item, as the stream read on; absent if it never ended
+	completed string        // the item that it becomes, as JSON; "": none of the answer's own
+}
+
+// clientStateAt returns what the client has after the first sent bytes.
+func (s *stream) clientStateAt(sent int) (*clientState, error) {
+	from, err := codec.Replay(s, newStream(false), sent)
+	if err != nil {
+		return nil, err
+	}
+	g, final := &clientState{beginning: from.snapshot}, map[int]rawjson.Value{}
+	if s.answer != nil {
+		for i, at := range s.answer.from {
+			final[at] = s.answer.turn.items[i].val
+		}
+	}
+	for i, it := range from.items[:from.snapshot.itemCount] {
+		has := clientItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
+		if it.epoch == from.epoch {
+			has.progress = it.before
+		}
+		if !has.final.Exists() {
+			v, err := s.items[i].value(rawjson.Value{})
+			if err != nil {
+				return nil, err
+			}
+			has.final = v
+		}
+		g.items = append(g.items, has)
+	}
+	slices.SortStableFunc(g.items, func(a, b clientItem) int { return cmp.Compare(a.index, b.index) })
+	return g, nil
 }
 
 // begun notes which of items, the items of the stream itself, go on with what is given, and
@@ -618,4 +538,84 @@ func (t *transcript) block(place []lens.Member, list string, i int64, b rawjson.
 	write(event+".done", lens.Raw(key, text), probs)
 	write(part+".done", whole)
 	return nil
+}
+
+// figures are the places of the figures in a response object. Cached and CacheWrite are
+// parts of Input, Reasoning is one of Output, here as in the neutral form:
+//
+//	{"input_tokens": 10, "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0},
+//	 "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 14}
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"usage/input_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"usage/input_tokens_details/cached_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"usage/input_tokens_details/cache_write_tokens"}},
+	{Of: codec.OutputOf, Keys: []string{"usage/output_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"usage/output_tokens_details/reasoning_tokens"}},
+}
+
+// usageMembers projects usage onto a response object, with the sum if that has it. Figures
+// of 0 are written too: the provider's SDKs demand them. Usage is not invented.
+func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
+	if env.Get("usage").Kind() != rawjson.Object {
+		return nil
+	}
+	members := figures.Members(env, u)
+	if env.Get("usage").Get("total_tokens").Exists() {
+		members = append(members, lens.Raw("usage/total_tokens", codec.Count(u.InputTokens+u.OutputTokens)))
+	}
+	return members
+}
+
+// finish reads status and incomplete_details:
+//
+//	{"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+//
+// The format has no status for an answer that ended with calls, so their number decides. A
+// status without a neutral word, such as one for an answer in the background, is passed on.
+func finish(env rawjson.Value, calls int) middleware.FinishReason {
+	switch status := codec.Text(env.Get("status")); status {
+	case "completed", "":
+		if calls > 0 {
+			return middleware.FinishToolCalls
+		}
+		return middleware.FinishStop
+	case "incomplete":
+		switch reason := env.Get("incomplete_details").Get("reason").Str(); reason {
+		case "max_output_tokens":
+			return middleware.FinishLength
+		case "content_filter":
+			return middleware.FinishFilter
+		default:
+			return middleware.FinishReason(cmp.Or(reason, status))
+		}
+	default:
+		return middleware.FinishReason(status)
+	}
+}
+
+// finish returns the members for the end of resp, if they have to change. Only the calls show
+// whether it ended with calls.
+func (a *answer) finish(resp *middleware.Response) []lens.Member {
+	calls, word := len(resp.Message.ToolCalls), a.env.Get("status").Str()
+	came := calls > 0 && len(a.Is.Message.ToolCalls) == 0 && word != "completed" && word != "" && resp.FinishReason != middleware.FinishLength
+	switch f := resp.FinishReason; {
+	case came && f == a.Is.FinishReason:
+		return finishMembers(middleware.FinishToolCalls)
+	case f == a.Is.FinishReason, f == finish(a.env, calls):
+		return nil
+	}
+	return finishMembers(codec.FinishOf(resp))
+}
+
+// finishMembers projects a finish reason. One that the format has no word for is the
+// reason of an incomplete answer.
+func finishMembers(f middleware.FinishReason) []lens.Member {
+	reason := string(f)
+	switch f {
+	case middleware.FinishStop, middleware.FinishToolCalls:
+		return []lens.Member{lens.Text("status", "completed"), lens.Raw("incomplete_details", "null")}
+	case middleware.FinishLength:
+		reason = "max_output_tokens"
+	}
+	return []lens.Member{lens.Text("status", "incomplete"), lens.Text("incomplete_details/reason", reason)}
 }

@@ -254,19 +254,6 @@ func (s *stream) Read(u *codec.Unit) error {
 	return nil
 }
 
-// finish reads the response object of the event that ends the answer.
-func (s *stream) finish(env rawjson.Value, typ string) error {
-	if env.Kind() != rawjson.Object {
-		return codec.Shapef("%s where the response of an event should be", env.Kind())
-	}
-	s.end, s.ending = env.Raw(), typ
-	failure, err := failed(env, typ == "response.failed")
-	if failure != nil {
-		s.fault = failure
-	}
-	return err
-}
-
 // Response puts the answer together. A fault of the provider counts more than what is
 // wrong with the form of the stream.
 func (s *stream) Response() (*middleware.Response, error) {
@@ -291,6 +278,19 @@ func (s *stream) Response() (*middleware.Response, error) {
 	}
 	s.answer = a
 	return on.Response(a), nil
+}
+
+// finish reads the response object of the event that ends the answer.
+func (s *stream) finish(env rawjson.Value, typ string) error {
+	if env.Kind() != rawjson.Object {
+		return codec.Shapef("%s where the response of an event should be", env.Kind())
+	}
+	s.end, s.ending = env.Raw(), typ
+	failure, err := failed(env, typ == "response.failed")
+	if failure != nil {
+		s.fault = failure
+	}
+	return err
 }
 
 // whole reads a body that is not a stream.
