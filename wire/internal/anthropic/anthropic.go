@@ -122,9 +122,9 @@ func (Format) Opening(text string) int {
 	return e.End
 }
 
-// KeepAlive returns what tells a client that the answer goes on. Behind message_start it is the provider's own
-// event ping, which its servers send while the model thinks. Before message_start a
-// ping is unknown to some clients, a comment to none.
+// KeepAlive returns bytes that tell the client that a streamed answer continues. After
+// message_start it is the provider's own event ping, which its servers send while the model
+// thinks. Before message_start some clients do not know a ping, but all know a comment.
 func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
 	switch {
 	case !codec.MayBeEvents(text):

@@ -323,8 +323,7 @@ var urlKinds = []string{"image_url", "video_url", "audio_url", "document_url", "
 //	{"type": "input_audio", "input_audio": {"data": base64, "format": "wav"}}
 //	{"type": "file", "file": {"filename": …, "file_data": data}}
 //
-// What cannot be told for sure is opaque: a file by its id, an address whose type is
-// not known.
+// A part whose type is not certain is opaque: a file by its id, an address of unknown type.
 func readItem(v rawjson.Value) middleware.Part {
 	kind := itemKind(v)
 	switch {

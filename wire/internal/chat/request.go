@@ -16,8 +16,8 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "tool_choice": …, "temperature": …, "stop": …, …}
 //
-// What is remembered of it is the neutral request, and no parsed text: an edit, which is
-// rare, reads the body again. The error wraps ErrShape.
+// Only the neutral request is remembered, and no parsed text: an edit, which is rare, reads
+// the body again. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
 	is := &middleware.Request{}
 	err := codec.Borrow(body, func(v rawjson.Value) (err error) {

@@ -348,8 +348,8 @@ type turn struct {
 	old     *partialCall            // a function_call
 }
 
-// What is understood of a message, of a call and of its function. A member that some
-// reader takes for one of them, because it ignores case, is not a further member.
+// These are the known members of a message, of a call and of its function. A member that some
+// reader takes for one of them, because it ignores case, is not an extra member.
 var (
 	messageKeys  = slices.AppendSeq([]string{"name", "tool_call_id", "tool_calls", "function_call"}, maps.Keys(message))
 	callKeys     = []string{"index", "id", "type", "function", "custom"}

@@ -280,10 +280,9 @@ func (in *input) message(m middleware.Message, t *turn) ([]string, error) {
 	return []string{raw}, err
 }
 
-// turn writes the model's own message. That of an answer is not written where
-// the provider holds the conversation, as it has it already; and reasoning that
-// the provider neither kept nor gave away is left out, as it would look for it
-// in vain.
+// turn writes the model's own message. If the provider holds the conversation, the message of
+// an answer is not written. Reasoning that the provider neither kept nor gave away is left
+// out, because it would look for it in vain.
 func (in *input) turn(m middleware.Message, t *turn) ([]string, error) {
 	echoed := t != nil && t.answer
 	if echoed && in.held {

@@ -215,7 +215,7 @@ func (s *stream) Snapshot() {
 	s.snapshot = s.opening
 }
 
-// Read reads an event. Behind the end only errors count.
+// Read reads an event. After the end only errors count.
 func (s *stream) Read(u *codec.Unit) error {
 	v, typ := u.Value, typeOf(u)
 	switch {
@@ -459,9 +459,8 @@ func (it *partialItem) isCopy(v rawjson.Value, kind sort, done bool) bool {
 	return done && it.done == "" || it.id != "" && it.id == v.Get("id").Str() && it.callID == v.Get("call_id").Str()
 }
 
-// arguments reads the arguments of a call as they come in: in pieces, in events of
-// type …delta, and whole, in the one of type …done. Those of a call that is done have
-// come before.
+// arguments reads the arguments of a call as they come in: in pieces, in events of type
+// …delta, and whole, in the event of type …done. They come before the call itself is done.
 func (s *stream) arguments(u *codec.Unit, typ string) error {
 	event := u.Value
 	at, ok := s.find(event, event.Get("item_id").Str())
