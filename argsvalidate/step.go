@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -36,7 +36,7 @@ type validateStep struct {
 	refusal       error                // the provider's error, if the last attempt returned one
 	kept          *keptBatch           // set with batch.KeepValid
 	previous      []middleware.Verdict // the verdicts of the turn before the last one
-	repeats       repeat.Watch         // detects repetitions
+	repeats       loopstate.Watch      // detects repetitions
 	streamed      bool                 // the sink has events that were not reset
 	unconstrained bool                 // no further attempt is constrained
 	askedForCall  bool                 // the model was asked once more for a call
@@ -46,7 +46,7 @@ type validateStep struct {
 // watched sees every event that the caller gets, and withoutCalls keeps the
 // model's tool calls away from it until they are validated.
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *validateStep {
-	s := &validateStep{v: v, next: next, tools: v.requestTools(req), repeats: repeat.From(ctx)}
+	s := &validateStep{v: v, next: next, tools: v.requestTools(req), repeats: loopstate.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
 		guarded.Sink = s.trackSink(run.Sink("argsvalidate", req.Sink))
@@ -232,7 +232,7 @@ func (s *validateStep) withIDs(resp *middleware.Response) *middleware.Response {
 // wrong.
 func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
 	reasons := []error{ErrExhausted, ErrInvalid, err}
-	if s.isRepeating(repeat.Refusal(err), s.v.o.MaxAttempts) {
+	if s.isRepeating(loopstate.Refusal(err), s.v.o.MaxAttempts) {
 		reasons = append(reasons, ErrRepeated)
 	}
 	if s.attempt >= s.v.o.MaxAttempts || len(reasons) > 3 {
@@ -255,7 +255,7 @@ func (s *validateStep) outOfAttempts() []error {
 	for v := range s.invalid() {
 		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
 	}
-	if s.isRepeating(repeat.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
+	if s.isRepeating(loopstate.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
 	}
 	if s.attempt >= limit {
