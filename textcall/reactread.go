@@ -50,7 +50,7 @@ func beforeObservation(text string) string {
 // fault returns why the text cannot be used, "" if it can.
 func (r *reactText) fault(t toolset) string {
 	switch {
-	case r.both || r.answered && r.actions+r.inputs > 0:
+	case r.actionAfterAnswer || r.answered && r.actions+r.inputs > 0:
 		return "it has both an Action and a Final Answer; write one of them"
 	case r.answered && blank(r.answer):
 		return "its Final Answer is empty"
@@ -85,21 +85,21 @@ func (r *reactText) actionFault(t toolset) string {
 
 // reactText is a text cut at its markers.
 type reactText struct {
-	before   strings.Builder // thoughts, and what has no marker
-	thoughts int
-	actions  int
-	name     string // as written
-	inputs   int
-	input    string
-	answered bool
-	answer   string
-	both     bool // an action and its input behind the final answer
-	observed bool // the text went on with an Observation, which was cut
+	before            strings.Builder // thoughts, and what has no marker
+	thoughts          int
+	actions           int
+	name              string // as written
+	inputs            int
+	input             string
+	answered          bool
+	answer            string
+	actionAfterAnswer bool // an action and its input behind the final answer
+	observed          bool // the text went on with an Observation, which was cut
 
-	at      label         // whose text the lines belong to
-	open    bool          // its emphasis has to end
-	code    calltext.Code // of the input or the answer
-	pending bool          // an Action behind the final answer, which may be words of it
+	at         label         // whose text the lines belong to
+	inEmphasis bool          // its emphasis has to end
+	code       calltext.Code // of the input or the answer
+	pending    bool          // an Action behind the final answer, which may be words of it
 }
 
 // splitReact goes through a text line by line, once.
@@ -116,7 +116,7 @@ func splitReact(text string) *reactText {
 			}
 			continue
 		}
-		l, rest, open := markerOf(line)
+		l, rest, inEmphasis := markerOf(line)
 		if l == none || r.code.InBlock() || !r.starts(l) {
 			continue
 		}
@@ -126,7 +126,7 @@ func splitReact(text string) *reactText {
 			return r
 		}
 		r.mark(l)
-		start, r.open = pos-len(rest), open
+		start, r.inEmphasis = pos-len(rest), inEmphasis
 		r.code = calltext.Code{}
 		if (r.at == actionInput || r.at == finalAnswer) && opensBlock(rest) && last >= pos {
 			r.code.Run(calltext.Backticks(strings.TrimLeft(rest, " \t")), true)
@@ -144,7 +144,7 @@ func opensBlock(line string) bool { return isFence(line) && strings.Count(line, 
 func (r *reactText) starts(l label) bool {
 	switch {
 	case r.at == finalAnswer:
-		r.both = r.both || l == actionInput && r.pending
+		r.actionAfterAnswer = r.actionAfterAnswer || l == actionInput && r.pending
 		r.pending = r.pending || l == action
 		return false
 	case l == question: // repeated by the model
@@ -173,7 +173,7 @@ func (r *reactText) mark(l label) {
 // keep stores the text under the marker that ends here.
 func (r *reactText) keep(s string) {
 	s = strings.TrimSpace(s)
-	if inner, ok := strings.CutSuffix(s, "**"); ok && r.open && !strings.Contains(inner, "**") {
+	if inner, ok := strings.CutSuffix(s, "**"); ok && r.inEmphasis && !strings.Contains(inner, "**") {
 		s = inner
 	}
 	switch r.at {
