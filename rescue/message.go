@@ -12,7 +12,7 @@ import (
 // rescued returns a copy of resp with the calls of f, and without their markup
 // in whole, the text of the parts of that kind. What is left of several parts
 // stands in the first one. Native values are dropped, because they hold the markup.
-func (s *rescueStep) rescued(resp *middleware.Response, f findings, whole string, kind middleware.PartKind) *middleware.Response {
+func (s *rescueStep) withCalls(resp *middleware.Response, f findings, whole string, kind middleware.PartKind) *middleware.Response {
 	out := *resp
 	out.Native, out.Message = nil, resp.Message.Clone()
 	m := &out.Message

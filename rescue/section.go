@@ -72,7 +72,7 @@ func (f *form) otherText(s *source, i, end int, calls []call, separated bool) re
 	case len(calls) == 0 && f.shared:
 		return reading{}
 	case len(calls) == 0 || separated:
-		return brokenBy("unreadable", "the text between the marks is neither JSON nor a call in Python or XML")
+		return malformedCall("unreadable", "the text between the marks is neither JSON nor a call in Python or XML")
 	case f.strict:
 		if _, v := s.matchAny(i, append(f.marks(), tails...)...); v != complete {
 			return s.missing(v, "text follows the calls before their closing mark", true)
@@ -113,9 +113,9 @@ func jsonItem(f *form, s *source, i int) reading {
 	if ok != complete {
 		return s.missing(ok, "the text between the marks is not JSON", ok == partial && s.tools.mentioned(s.text[i:]))
 	}
-	calls, wrong := s.tools.inJSON(v, f.keyed)
-	if wrong.code != "" {
-		return reading{match: malformed, issue: wrong, end: end}
+	calls, problem := s.tools.inJSON(v, f.keyed)
+	if problem.code != "" {
+		return reading{match: malformed, issue: problem, end: end}
 	}
 	for n := range calls {
 		if fixed {
@@ -187,7 +187,7 @@ func (f *form) callEnd(s *source, r reading, fenced bool) reading {
 	case v == partial && !s.stops(end):
 		return waiting(true)
 	case v == none:
-		return brokenBy("unreadable", "text follows the arguments")
+		return malformedCall("unreadable", "text follows the arguments")
 	}
 	return r
 }
@@ -316,11 +316,11 @@ func bareItem(f *form, s *source, i int) reading {
 	case ok == partial, around == (len(f.models) == 0):
 		return reading{}
 	case v.Kind() == rawjson.Object && !around && !hasArguments(v):
-		return brokenBy("unreadable", "it has no arguments")
+		return malformedCall("unreadable", "it has no arguments")
 	}
-	calls, wrong := s.tools.inJSON(v, false)
-	if wrong.code != "" {
-		return reading{match: malformed, issue: wrong, end: end}
+	calls, problem := s.tools.inJSON(v, false)
+	if problem.code != "" {
+		return reading{match: malformed, issue: problem, end: end}
 	}
 	return reading{match: complete, end: end, calls: calls}
 }
@@ -352,7 +352,7 @@ func (s *source) intended(r reading, at int, mark string) reading {
 	case !closed:
 		return reading{}
 	}
-	return brokenBy("uncertain", "it has the form of a call, but "+r.issue.what)
+	return malformedCall("uncertain", "it has the form of a call, but "+r.issue.what)
 }
 
 // begins reports whether JSON that has not arrived in full may be a call: its

@@ -19,7 +19,7 @@ type tools struct {
 	model     string // the name of the model, in small letters
 	names     []string
 	byName    map[string]middleware.Tool
-	meant     *mend.Names
+	matcher   *mend.Names
 	views     map[string]*view.View
 }
 
@@ -67,10 +67,10 @@ func (t *tools) find(name string) (string, bool) {
 	if name == "" || len(name) > maxName {
 		return "", false
 	}
-	if t.meant == nil {
-		t.meant = mend.NewNames(t.names)
+	if t.matcher == nil {
+		t.matcher = mend.NewNames(t.names)
 	}
-	return t.meant.Match(name)
+	return t.matcher.Match(name)
 }
 
 // schema returns what the tool declares; nil if it declares nothing that can be
