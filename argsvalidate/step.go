@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -36,7 +36,7 @@ type validateStep struct {
 	refusal       error                // the provider's error, if it refused the last attempt's call
 	kept          *keptBatch           // with batch.KeepValid, the valid calls of earlier attempts
 	previous      []middleware.Verdict // the verdicts of the attempt before
-	repeats       repeat.Watch         // detects repeated failures
+	repeats       loopstate.Watch      // detects repeated failures
 	streamed      bool                 // the caller's sink has events that were not reset
 	unconstrained bool                 // no further attempt is constrained
 	askedForCall  bool                 // the step has re-asked for a missing call
@@ -46,7 +46,7 @@ type validateStep struct {
 // tracks the events that the caller gets, and withoutCalls drops the model's tool
 // calls, which are not validated yet.
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *validateStep {
-	s := &validateStep{v: v, next: next, tools: requestTools{v: v, req: req}, repeats: repeat.From(ctx)}
+	s := &validateStep{v: v, next: next, tools: requestTools{v: v, req: req}, repeats: loopstate.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
 		guarded.Sink = s.trackSink(run.Sink("argsvalidate", req.Sink))
@@ -229,7 +229,7 @@ func (s *validateStep) withIDs(resp *middleware.Response) *middleware.Response {
 // is no message of the model to reply to, so a user message describes the mistake.
 func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
 	reasons := []error{ErrExhausted, ErrInvalid, err}
-	if s.isRepeating(repeat.Refusal(err), s.v.o.MaxAttempts) {
+	if s.isRepeating(loopstate.Refusal(err), s.v.o.MaxAttempts) {
 		reasons = append(reasons, ErrRepeated)
 	}
 	if s.attempt >= s.v.o.MaxAttempts || len(reasons) > 3 {
@@ -252,7 +252,7 @@ func (s *validateStep) outOfAttempts() []error {
 	for v := range s.invalid() {
 		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
 	}
-	if s.isRepeating(repeat.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
+	if s.isRepeating(loopstate.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
 	}
 	if s.attempt >= limit {

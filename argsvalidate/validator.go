@@ -8,12 +8,12 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -59,7 +59,7 @@ func (v *Validator) Middleware() middleware.Middleware {
 			panic("argsvalidate: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			validators.Report(ctx, v)
+			loopstate.AddValidator(ctx, v)
 			return newStep(ctx, v, next, req).run(ctx)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -187,7 +186,7 @@ func (x *exchange) runChain() (*middleware.Response, error) {
 	}
 	x.repaired = repairedCalls(resp)
 	if resp != nil {
-		x.rescued = rescue.Calls(resp.Report)
+		x.rescued = resp.Report.Rescued()
 	}
 	x.healed = middleware.ReportOf(resp, err).Healed()
 	upstream := x.upstream

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -254,7 +253,7 @@ func (x *exchange) finishError(err error) {
 // calls do not fit behind the text that the client got, that text stays in front of them.
 func (x *exchange) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 	rest, err := x.following(a, resp)
-	if errors.Is(err, wire.ErrUnencodable) && rescue.Calls(resp.Report) > 0 {
+	if errors.Is(err, wire.ErrUnencodable) && resp.Report.Rescued() > 0 {
 		return x.following(a, x.withShownText(resp))
 	}
 	return rest, err
