@@ -137,7 +137,7 @@ type Codec interface {
 
 	// EncodeAnswer writes a response that is not the answer of the provider
 	// to this request: a middleware wrote it, or it comes from a cache, in
-	// any format. path, with its query, and body are those of the request.
+	// any format. path, with its query, and body belong to the request.
 	// They decide whether the answer is streamed. contentType is the header
 	// for the answer.
 	//

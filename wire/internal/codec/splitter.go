@@ -38,8 +38,8 @@ const (
 	ReleaseHold                        // a call, an error, an end: held, with every unit after it
 )
 
-// maxWaiting bounds the bytes of reasoning that wait. Behind more, the answer is held
-// whole.
+// maxWaiting bounds the bytes of reasoning that wait. After more bytes, the whole answer is
+// held.
 const maxWaiting = 16 << 20
 
 // UnitHandler is what a format does with the units of an answer.

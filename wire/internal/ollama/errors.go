@@ -9,15 +9,15 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// What the server says when it cannot parse the tool call that its model
-// wrote. Version 0.11.3 wrote the first half as a key. Sources: ollama/ollama
-// issues 11704, 11781, 12064 and 17638.
+// These are messages of the server about a tool call of its model that it cannot parse.
+// Version 0.11.3 wrote the first half as a key. Sources: ollama/ollama issues 11704, 11781,
+// 12064 and 17638.
 const (
 	unparsed  = "error parsing tool call"
 	unparsedX = "XML syntax error" // of the models whose calls are XML
 )
 
-// failureOf reads the error in an answer or in a line of a stream; false if there is none.
+// failureOf reads the error in an answer or in a line of a stream; false without one.
 func failureOf(root rawjson.Value) (f codec.Failure, ok bool) {
 	if root.Get(unparsed).Exists() {
 		return codec.Failure{Refused: true}, true

@@ -16,14 +16,14 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 	return codec.DecodeError(status, header, body, readFailure)
 }
 
-// readFailure reads an error in one of its forms: an object with a message, or, of
-// xAI, a text beside its code, or the error itself, as in an event:
+// readFailure reads an error in one of its forms: an object with a message, or, of xAI, a text
+// with its code, or the error itself, as in an event:
 //
 //	{"error": {"message": …, "type": …, "code": …}}
 //	{"code": …, "error": text}
 //	{"type": "error", "code": …, "message": …}
 //
-// It is false if v holds none of them.
+// It is false for any other v.
 func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	e := v.Get("error")
 	text := e.Str()
@@ -101,8 +101,8 @@ func isFailure(u *codec.Unit) bool {
 	return typ == "error" || typ == "" && u.Value.Get("error").Exists()
 }
 
-// fail notes the error that an event is, which ends the answer. The last one counts: an
-// event of type error may be followed by response.failed, which says more.
+// fail notes the error that an event is, which ends the answer. The last one counts: an event
+// of type error may be followed by response.failed, which has more details.
 func (s *stream) fail(u *codec.Unit) {
 	f, _ := readFailure(u.Value)
 	if !u.Value.Exists() {
