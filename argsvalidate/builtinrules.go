@@ -54,7 +54,7 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 // scope returns the tools and the path.
 func (r FieldRule[V]) scope() (tools []string, path string) { return r.Tools, r.Path }
 
-// checkParts does the same for the values whose pointers are accepted by want.
+// checkParts is Check for the values whose pointers accept returns true for.
 func (r FieldRule[V]) checkParts(c *Call, accept func(pointer string) bool) ([]middleware.Issue, error) {
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil

@@ -118,7 +118,7 @@ const (
 
 // ClientMessage returns one sentence for the user of the agent, such as
 // "read_file: file_path is missing (3 attempts)". It names declared tools and
-// properties and says what is wrong with them. It contains no values, no names
+// properties, and describes the mistakes. It contains no values, no names
 // that the model made up and no text of a rule, so a proxy may send it to any
 // client. It has at most 500 bytes.
 func (e *Error) ClientMessage() string {

@@ -26,8 +26,8 @@ type FeedbackInput struct {
 	search      string       // the tool that loads further tools, or ""
 	compiled    *compiled    // of Tool; nil: read from its Parameters
 	doc         *rawjson.Doc // the arguments, if they were read
-	hints       *hints       // of the step; nil: this text is the only one
-	withoutCall bool         // the request does not hold the call
+	hints       *hints       // of the step; nil means that this is the only reply
+	withoutCall bool         // the next request does not contain the call
 }
 
 // Bounds of the built-in text.
@@ -57,7 +57,7 @@ func DefaultFeedback(in FeedbackInput) string {
 	return text.Clip(text.Defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
 }
 
-// feedback is a text in the making.
+// feedback writes one reply.
 type feedback struct {
 	b           strings.Builder
 	in          FeedbackInput
@@ -203,7 +203,7 @@ func (f *feedback) omitText(i middleware.Issue) string {
 	return "; omit it entirely if it is not needed"
 }
 
-// elementText quotes the element of an array that holds the fault, once.
+// elementText quotes the array element with the issue, once.
 func (f *feedback) elementText(i middleware.Issue) string {
 	for at := parent(i.Pointer); at != ""; at = parent(at) {
 		v := f.args.At(at)
@@ -257,7 +257,7 @@ func (f *feedback) declared(pointer string) *view.Declared {
 	return f.tool.Declared(f.tool.At(pointer))
 }
 
-// parent returns the pointer to what holds the value at pointer.
+// parent returns the pointer to the object or array that contains the value.
 func parent(pointer string) string {
 	above, _ := rawjson.CutLast(pointer)
 	return above

@@ -198,9 +198,9 @@ type compiled struct {
 	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
 }
 
-// compile compiles a schema text, and returns its footprint too. Strippers are
-// made on first use, because most tools need only one mode. A text that does not
-// compile can still be read for repairs and hints.
+// compile compiles a schema text, and returns its footprint too. It makes strippers on
+// first use, because most tools need only one mode. Repairs and hints can use a text
+// that does not compile.
 func (v *Validator) compile(raw []byte) (*compiled, int) {
 	if uri, ok := schema.Dialect(v.o.Dialect); ok {
 		raw = schema.InDialect(raw, uri, false)
@@ -303,8 +303,8 @@ func (t *requestTools) misspeltNames(ctx context.Context) []string {
 	return notes
 }
 
-// undeclaredPaths notes the rules for a tool whose path its schema does not
-// declare.
+// undeclaredPaths returns remarks on the rules for a tool whose paths the tool's schema
+// does not declare.
 func (v *Validator) undeclaredPaths(p toolPlan) []string {
 	var notes []string
 	for n, r := range v.o.Rules {
@@ -327,8 +327,8 @@ func undeclaredPath(rule, path, who string) string {
 	return fmt.Sprintf("%s: %s%sits path %s", rule, who, verb, schema.Clip(path))
 }
 
-// anyDeclares reports whether the schema of any tool declares the path. With too
-// many tools it returns true, because the search would cost too much.
+// anyDeclares reports whether the schema of any tool declares the path. With more than
+// maxScopeTools tools it returns true, because the search is too expensive.
 func (t *requestTools) anyDeclares(path string) bool {
 	names := t.available()
 	if path == "" || len(names) == 0 || len(names) > maxScopeTools {

@@ -7,6 +7,7 @@
 package announce
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -16,9 +17,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Tools are the tools that one request announces. It reads the request when it is asked
-// for the first time, and in time that grows linearly with the texts. It is not safe for
-// concurrent use.
+// Tools are the tools that one request announces. The first call of a method reads the
+// request, in time that is linear in its texts. A Tools is not safe for concurrent use.
 type Tools struct {
 	req   *middleware.Request
 	texts []string        // each whole word in them is the name of a tool
@@ -26,7 +26,7 @@ type Tools struct {
 	words map[string]bool // of texts; nil before they are read
 }
 
-// New returns the tools that req announces. It must not change afterwards.
+// New returns the tools that req announces. The caller must not change req afterwards.
 func New(req *middleware.Request) *Tools { return &Tools{req: req} }
 
 // Has reports whether the request announces a tool of this name, or lists a toolset of
@@ -42,16 +42,19 @@ func (t *Tools) Has(ctx context.Context, name string) (bool, error) {
 	if t.rows[name] || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) && !isSeparator(r) }) {
 		return t.rows[name], nil
 	}
+	row := cmp.Or(serverRow(name), name)
+	if t.words == nil && !slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, name) || strings.Contains(text, row) }) {
+		return false, nil // most names are in no text, and this is faster than reading all words
+	}
 	if err := t.readWords(ctx); err != nil {
 		return false, err
 	}
-	return t.words[name] || t.words[serverRow(name)], nil
+	return t.words[name] || t.words[row], nil
 }
 
 // Loader returns the name of the tool with which the model loads tools that the request
-// does not list. It returns "" if there is none, or if ctx ends before it is known.
-// ToolSearch and tool_search count only with an announcement, because any tool may have
-// these names.
+// does not list. It returns "" without such a tool, or if ctx ends first. ToolSearch and
+// tool_search count only with an announcement, because any tool may have these names.
 func (t *Tools) Loader(ctx context.Context) string {
 	for _, tool := range t.req.Tools {
 		if tool.Loads == middleware.LoadsFound {
@@ -189,8 +192,8 @@ func inName(r rune) bool {
 func isSeparator(r rune) bool { return r == '.' || r == ':' || r == '/' }
 
 // addWord adds a word without the separators at its ends, and its part before two
-// separators, such as http in http://a. An English word, such as search, counts only if it
-// is set apart: no other word is directly beside it in its line, unless it is in quotes.
+// separators, such as http in http://a. It adds an English word, such as search, only if no
+// other word is next to it in its line, or if it is in quotes.
 func addWord(words map[string]bool, before, word, after string) {
 	tail := strings.TrimLeftFunc(word, isSeparator)
 	name := strings.TrimRightFunc(tail, isSeparator)
