@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -27,7 +27,7 @@ type answerStep struct {
 	attempt  int
 	last     *middleware.Response // the last response, as sent
 	issues   []middleware.Issue   // the issues of last
-	failures repeat.Watch         // detects repetitions
+	failures loopstate.Watch      // detects repetitions
 	repaired bool                 // the text that is returned differs from the text that was sent
 }
 
@@ -120,7 +120,7 @@ func (s *answerStep) handle(ctx context.Context, resp *middleware.Response) (don
 
 // again appends the failed turn to the request, or ends the step.
 func (s *answerStep) again(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
-	s.failures.Failed(repeat.Text(sent))
+	s.failures.Failed(loopstate.Text(sent))
 	why := s.failures.Ended(s.attempt, "invalid answer")
 	switch {
 	case s.attempt >= s.o.MaxAttempts:

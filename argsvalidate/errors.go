@@ -34,14 +34,14 @@ var (
 // and the cause in it. middleware.ReportOf(nil, err) returns the report of the
 // step.
 type Error struct {
-	// Response is the last response, as sent; nil if there is none. With
-	// batch.KeepValid it is the held batch, with the corrected calls.
+	// Response is the last response, as sent; nil without a response. With
+	// batch.KeepValid it is the kept message, with the corrected calls.
 	Response *middleware.Response
 	Verdicts []middleware.Verdict // on the calls of Response, in order
-	Replies  []middleware.Message // the replies that a re-ask would send, one for each call within Limits.Calls; nil with Turn.NoReplies
+	Replies  []middleware.Message // the replies of a re-ask, one for each call within Limits.Calls; nil with Turn.NoReplies
 	reasons  []error
 	attempts int
-	plans    []toolPlan // of the tool of each verdict; an undeclared name is the model's own text
+	plans    []toolPlan // by verdict
 }
 
 // newError returns an Error with the verdicts of j.

@@ -229,7 +229,7 @@ func unmarshalIssues(root rawjson.Value, err error) []middleware.Issue {
 }
 
 // runAllRules runs every rule on every call that is valid so far, except on calls
-// that repeat a held call. If the options say so, the first rule that could
+// that repeat a kept call. With FailStep, the first rule that could
 // not decide ends it, and the remaining calls are marked.
 func (j *validation) runAllRules(ctx context.Context) error {
 	if len(j.v.o.Rules) == 0 {
@@ -273,7 +273,7 @@ func (j *validation) runAllRules(ctx context.Context) error {
 	return nil
 }
 
-// repeats reports whether a held call runs instead of the i-th one.
+// repeats reports whether a kept call runs instead of the i-th call.
 func (j *validation) repeats(i int) bool { return j.repeated != nil && j.repeated[i] }
 
 // ruleCall returns the input of rules for the i-th call.

@@ -63,28 +63,9 @@ func changes(f findings, whole string) []middleware.Change {
 		for _, c := range p.calls {
 			names = append(names, c.name)
 		}
-		all = append(all, middleware.Change{By: by + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
+		all = append(all, middleware.Change{By: "rescue/" + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
 	}
 	return all
-}
-
-// by starts Change.By of the changes that this package makes. The name of the
-// markup follows.
-const by = "rescue/"
-
-// Calls returns the number of calls of a response that New has rescued. r is the
-// report of the response.
-func Calls(r middleware.Report) int {
-	if r.Final < 0 || r.Final >= len(r.Attempts) {
-		return 0
-	}
-	n := 0
-	for _, c := range r.Attempts[r.Final].Changes {
-		if strings.HasPrefix(c.By, by) && c.After != "" {
-			n += strings.Count(c.After, ", ") + 1
-		}
-	}
-	return n
 }
 
 // noteUnread is the note in the report of a step with markup that was not read.

@@ -99,6 +99,7 @@ func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middle
 	if f.fault == nil {
 		out := s.rescued(resp, f, whole, kind)
 		s.tally.SetIssues(nil, changes(f, whole), nil)
+		s.tally.SetRescued(len(out.Message.ToolCalls))
 		return out, false
 	}
 	return s.refuse(resp, f.fault, attempt)

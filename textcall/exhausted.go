@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -62,7 +62,7 @@ func (e *Error) ClientMessage() string {
 // included, bring nothing that did not fail before. White space makes no
 // difference.
 func (s *textStep) over(text string, attempt int) (over, repeated bool) {
-	repeated = s.failures.Failed(repeat.Text(text)) >= repeat.Hopeless && attempt < s.most
+	repeated = s.failures.Failed(loopstate.Text(text)) >= loopstate.Hopeless && attempt < s.most
 	return repeated || attempt >= s.most, repeated
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -21,13 +21,13 @@ type textStep struct {
 	offered bool // the model may call tools
 	tally   middleware.Tally
 
-	failures repeat.Watch // to notice a repetition
+	failures loopstate.Watch // to notice a repetition
 }
 
 // newStep puts the request into text. Without tools to offer, the step asks
 // once.
 func newStep(ctx context.Context, c config, next middleware.ModelCall, req *middleware.Request) *textStep {
-	s := &textStep{config: c, next: next, req: req, tools: newToolset(req), failures: repeat.From(ctx)}
+	s := &textStep{config: c, next: next, req: req, tools: newToolset(req), failures: loopstate.From(ctx)}
 	s.offered = len(s.tools.callable) > 0
 	s.asked = s.textual()
 	return s

@@ -21,9 +21,8 @@ import (
 // concurrent use.
 type Tools struct {
 	req   *middleware.Request
-	read  bool
 	texts []string        // each whole word in them is the name of a tool
-	rows  map[string]bool // the names in reminders of qwen-code
+	rows  map[string]bool // the names in reminders of qwen-code; nil before the request is read
 	words map[string]bool // of texts; nil before they are read
 }
 
@@ -34,7 +33,7 @@ func New(req *middleware.Request) *Tools { return &Tools{req: req} }
 // the provider, to which a tool of any name may belong. It returns the context's error if
 // ctx ends while it reads the request.
 func (t *Tools) Has(ctx context.Context, name string) (bool, error) {
-	if t.lists(func(t middleware.Tool) bool { return t.Loads == middleware.LoadsToolset }) {
+	if slices.ContainsFunc(t.req.Tools, func(t middleware.Tool) bool { return t.Loads == middleware.LoadsToolset }) {
 		return true, nil
 	}
 	if err := t.readTexts(ctx); err != nil {
@@ -65,26 +64,22 @@ func (t *Tools) Loader(ctx context.Context) string {
 	if len(t.rows) > 0 {
 		return qwenSearch
 	}
-	if t.lists(isFunction(claudeSearch)) && slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, viaSearch) }) {
+	if t.lists(claudeSearch) && slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, viaSearch) }) {
 		return claudeSearch
 	}
 	return ""
 }
 
-func (t *Tools) lists(like func(middleware.Tool) bool) bool {
-	return slices.ContainsFunc(t.req.Tools, like)
-}
-
-func isFunction(name string) func(middleware.Tool) bool {
-	return func(t middleware.Tool) bool { return t.Name == name && t.Kind == middleware.KindFunction }
+func (t *Tools) lists(function string) bool {
+	return slices.ContainsFunc(t.req.Tools, func(t middleware.Tool) bool { return t.Name == function && t.Kind == middleware.KindFunction })
 }
 
 // readTexts finds the texts that announce tools: system messages and reminders.
 func (t *Tools) readTexts(ctx context.Context) error {
-	if t.read {
+	if t.rows != nil {
 		return nil
 	}
-	found := Tools{req: t.req, rows: map[string]bool{}, read: true}
+	found := Tools{req: t.req, rows: map[string]bool{}}
 	previous := middleware.Role("")
 	for _, m := range t.req.Messages {
 		if err := ctx.Err(); err != nil {
@@ -113,8 +108,7 @@ func (t *Tools) readTexts(ctx context.Context) error {
 // count. A reminder is the whole text of a part, and all parts before it are reminders. In
 // messages of qwen-code, the last part does not count if it is the user's own text.
 func (t *Tools) readReminders(ctx context.Context, parts []middleware.Part, ownText bool) error {
-	claude := t.lists(isFunction(claudeSearch))
-	qwen := t.lists(isFunction(qwenSearch)) && t.lists(isFunction(qwenCall))
+	claude, qwen := t.lists(claudeSearch), t.lists(qwenSearch) && t.lists(qwenCall)
 	for i, p := range parts {
 		text, ok := reminder(p.Text)
 		if !ok || !claude && !qwen {
@@ -232,11 +226,11 @@ func isEnglish(name string) bool {
 }
 
 func endsInLetter(s string) bool {
-	r, n := utf8.DecodeLastRuneInString(s)
-	return n > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
 func beginsWithLetter(s string) bool {
-	r, n := utf8.DecodeRuneInString(s)
-	return n > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }

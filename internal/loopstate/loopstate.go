@@ -1,6 +1,7 @@
-// Package repeat notices a model that makes no progress: one whose invalid
-// answers bring nothing that did not fail before.
-package repeat
+// Package loopstate is what a loop and the layers of its chain tell each other by context:
+// the failures of earlier steps, and the validators of the chain. Watch detects a model that
+// makes no progress.
+package loopstate
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -78,20 +80,45 @@ func (w *Watch) Same() int { return w.same }
 // Failures returns what failed, in time order: at most the last 64.
 func (w *Watch) Failures() []string { return slices.Clone(w.failures) }
 
+// Step is one model step of a loop. It is safe for concurrent use.
+type Step struct {
+	failures []string
+
+	mu         sync.Mutex
+	validators []any
+}
+
 type key struct{}
 
 // With returns a context for a step that follows failures of earlier steps.
-func With(ctx context.Context, failures []string) context.Context {
-	if len(failures) == 0 {
-		return ctx
-	}
-	return context.WithValue(ctx, key{}, slices.Clone(failures))
+func With(ctx context.Context, failures []string) (context.Context, *Step) {
+	s := &Step{failures: slices.Clone(failures)}
+	return context.WithValue(ctx, key{}, s), s
 }
 
-// From returns a new Watch that has seen the failures of ctx.
+// From returns a new Watch that has seen the failures of earlier steps. It counts apart from
+// the Watches of other layers.
 func From(ctx context.Context) Watch {
-	failures, _ := ctx.Value(key{}).([]string)
-	return *After(failures)
+	if s, ok := ctx.Value(key{}).(*Step); ok {
+		return *After(s.failures)
+	}
+	return Watch{}
+}
+
+// AddValidator records that v, a pointer, validates the calls of the step that ctx belongs to.
+func AddValidator(ctx context.Context, v any) {
+	if s, ok := ctx.Value(key{}).(*Step); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.validators = append(s.validators, v)
+	}
+}
+
+// HasOtherValidator reports whether the step has validators, and v is not one of them.
+func (s *Step) HasOtherValidator(v any) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.validators) > 0 && !slices.Contains(s.validators, v)
 }
 
 // Calls returns what failed of these verdicts: the name and the arguments of

@@ -1,4 +1,4 @@
-package repeat_test
+package loopstate_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -24,24 +24,25 @@ func TestWatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var w repeat.Watch
+			var w loopstate.Watch
 			require.Zero(t, w.Stale())
 			for i, f := range c.failures {
 				require.Equal(t, c.stale[i], w.Failed(string(f)))
 				require.Equal(t, c.stale[i], w.Stale())
 				require.Equal(t, c.same[i], w.Same())
 			}
-			next := repeat.From(repeat.With(context.Background(), w.Failures()))
+			later, _ := loopstate.With(context.Background(), w.Failures())
+			next := loopstate.From(later)
 			require.Equal(t, w, next, "a later step goes on from there")
 		})
 	}
-	fresh := repeat.From(context.Background())
+	fresh := loopstate.From(context.Background())
 	require.Zero(t, fresh.Stale())
 }
 
 func TestWatchKeepsALimitedNumber(t *testing.T) {
 	t.Parallel()
-	var w repeat.Watch
+	var w loopstate.Watch
 	for i := range 1000 {
 		w.Failed(strconv.Itoa(i))
 	}
@@ -54,7 +55,7 @@ func TestCalls(t *testing.T) {
 		return middleware.Verdict{Call: middleware.ToolCall{ID: args, Name: name, Arguments: args}, Issues: issues}
 	}
 	issue := middleware.Issue{Code: "type", Pointer: "/a", Message: "wanted integer"}
-	base := repeat.Calls([]middleware.Verdict{verdict("t", `{"a": "1", "b": 2}`, issue)})
+	base := loopstate.Calls([]middleware.Verdict{verdict("t", `{"a": "1", "b": 2}`, issue)})
 	for name, c := range map[string]struct {
 		verdicts []middleware.Verdict
 		same     bool
@@ -69,7 +70,7 @@ func TestCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.same, base == repeat.Calls(c.verdicts))
+			require.Equal(t, c.same, base == loopstate.Calls(c.verdicts))
 		})
 	}
 }
@@ -77,8 +78,8 @@ func TestCalls(t *testing.T) {
 func TestRefusalAndText(t *testing.T) {
 	t.Parallel()
 	refused := func(output string) error { return &middleware.ModelError{Output: output} }
-	require.Equal(t, repeat.Refusal(refused("<call> a")), repeat.Refusal(refused("<call>  a\n")))
-	require.NotEqual(t, repeat.Refusal(refused("<call> a")), repeat.Refusal(refused("<call> b")))
-	require.Equal(t, repeat.Refusal(middleware.ErrInvalidToolCall), repeat.Refusal(middleware.ErrInvalidToolCall))
-	require.NotEqual(t, repeat.Text("a"), repeat.Text("b"))
+	require.Equal(t, loopstate.Refusal(refused("<call> a")), loopstate.Refusal(refused("<call>  a\n")))
+	require.NotEqual(t, loopstate.Refusal(refused("<call> a")), loopstate.Refusal(refused("<call> b")))
+	require.Equal(t, loopstate.Refusal(middleware.ErrInvalidToolCall), loopstate.Refusal(middleware.ErrInvalidToolCall))
+	require.NotEqual(t, loopstate.Text("a"), loopstate.Text("b"))
 }
