@@ -69,8 +69,8 @@ var _ codec.Format = Format{}
 // Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match reports whether a request with that path and body is of this format. Bedrock's invoke-with-response-stream is left
-// alone: its answers are binary frames.
+// Match reports whether a request with that path and body is of this format. Bedrock's
+// invoke-with-response-stream is left alone: its answers are binary frames.
 func (f Format) Match(path string, body []byte) bool {
 	switch {
 	case !f.MatchPath(path):
@@ -91,8 +91,8 @@ func (Format) MatchPath(path string) bool {
 		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
 }
 
-// URL returns where requests go below base, or below the provider's address. The provider's SDKs take a base without /v1, other
-// clients and gateways one with it: both are understood.
+// URL returns where requests go below base, or below the provider's address. The provider's
+// SDKs take a base without /v1, other clients and gateways one with it: both are understood.
 func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
 		base = server

@@ -12,8 +12,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError reads the body of an answer with an error status. Vertex and Bedrock write errors of their
-// own, which are read as well.
+// DecodeError reads the body of an answer with an error status. Vertex and Bedrock write
+// errors of their own, which are read as well.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
 		return failure(codec.Unlisted(root)) // Vertex puts a list around it
@@ -75,8 +75,8 @@ func encodeError(status int, code, message string) string {
 	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
 }
 
-// Fail returns the failure that follows the first sent bytes: an event of the name error, which ends the stream
-// in every SDK.
+// Fail returns the failure that follows the first sent bytes: an event of the name error,
+// which ends the stream in every SDK.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }

@@ -112,8 +112,8 @@ func statusOf(e rawjson.Value) int {
 	return 0
 }
 
-// Fail returns the events that end a stream as a failure. opencode and qwen-code end their turn at an error
-// of type invalid_request_error with the number 400 for a code.
+// Fail returns the events that end a stream as a failure. opencode and qwen-code end their
+// turn at an error of type invalid_request_error with the number 400 for a code.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	kind := codec.FailureType(status)
 	if code != "" && status != http.StatusBadRequest {

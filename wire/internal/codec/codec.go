@@ -303,7 +303,7 @@ func Path(path string) string {
 	return b.String()
 }
 
-// isUnchanged reports whether Path would return path itself, as for the paths that
+// isPlain reports whether Path would return path itself, as for the paths that
 // SDKs use. False is not certain.
 func isPlain(path string) bool {
 	return strings.HasPrefix(path, "/") && !strings.HasSuffix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path, "/.") &&

@@ -195,8 +195,8 @@ func (a *answer) count(u middleware.Usage) error {
 	return err
 }
 
-// EncodeAnswer writes an answer that the provider did not send to this request. A stream is one chunk: without alt=sse an
-// array of it.
+// EncodeAnswer writes an answer that the provider did not send to this request. A stream is
+// one chunk: without alt=sse an array of it.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	w := codec.Writing{Streamed: codec.FormArray, Objects: true, Whole: writeWhole}
 	_, query, _ := strings.Cut(path, "?")

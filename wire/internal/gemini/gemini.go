@@ -66,8 +66,8 @@ func (f Format) Match(path string, body []byte) bool {
 	return f.MatchPath(path) && strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
 }
 
-// MatchPath reports whether requests with that path may be in the format. Those to v1internal, as Gemini CLI sends with a
-// Google login, are in an envelope of their own.
+// MatchPath reports whether requests with that path may be in the format. Those to v1internal,
+// as Gemini CLI sends with a Google login, are in an envelope of their own.
 func (Format) MatchPath(at string) bool {
 	return codec.PathEnds(at, ":generatecontent", ":streamgeneratecontent") && !strings.Contains(codec.Path(at), "/v1internal:")
 }

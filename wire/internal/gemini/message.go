@@ -100,9 +100,9 @@ func (r *reader) read(v rawjson.Value) (content, []middleware.Message, error) {
 	return c, []middleware.Message{m}, nil
 }
 
-// modelMessage returns the message that a content of the model is, without a Native. A call without an id is
-// numbered by its place in the conversation, which had before calls until here.
-// builtin may be nil. wireIDs reports whether a call has an id on the wire.
+// modelMessage returns the message that a content of the model is, without a Native. A call
+// without an id is numbered by its place in the conversation, which had before calls until
+// here. builtin may be nil. wireIDs reports whether a call has an id on the wire.
 func modelMessage(pieces []*piece, before int, builtin func(string) bool) (m middleware.Message, wireIDs bool) {
 	m.Role = middleware.RoleAssistant
 	for _, p := range pieces {

@@ -106,10 +106,11 @@ func (h *request) readContents(root rawjson.Value) error {
 }
 
 // EncodeRequest writes the body of a request. What was not changed is not written: the
-// messages, the tools and the settings are compared one after the other, and each
-// keeps its bytes.
+// messages, the tools and the settings are compared one after the other, and each keeps its
+// bytes.
 //
-// A tool that is strict and demanded needs no more than the demand: the mode ANY constrains its arguments.
+// A tool that is strict and demanded needs no more than the demand: the mode ANY constrains
+// its arguments.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if i := slices.IndexFunc(req.Tools, func(t middleware.Tool) bool { return t.Strict && t.Name == req.ToolChoice.Name }); i >= 0 {
 		demanded := *req

@@ -115,9 +115,9 @@ type toolElements struct {
 	lead   []string // functions for which a new element is made
 }
 
-// tools returns the elements of tools of a request that is root now. A function that is new goes to the list of
-// the function before it: a server may take one list only. A function with no list
-// to go to, and a tool of the provider from elsewhere, get an element of their own.
+// tools returns the elements of tools of a request that is root now. A function that is new
+// goes to the list of the function before it: a server may take one list only. A function with
+// no list to go to, and a tool of the provider from elsewhere, get an element of their own.
 func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, error) {
 	list, err := on.List(root, "tools", rawjson.Object)
 	if err != nil {

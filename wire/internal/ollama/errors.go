@@ -36,13 +36,14 @@ func failureOf(root rawjson.Value) (f codec.Failure, ok bool) {
 	return f, true
 }
 
-// DecodeError reads the body of an answer with an error status. The body of an error is {"error": text}.
+// DecodeError reads the body of an answer with an error status. The body of an error is
+// {"error": text}.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, failureOf)
 }
 
-// Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4, api/client.go: a
-// line with a member error ends the stream with its text.
+// Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4,
+// api/client.go: a line with a member error ends the stream with its text.
 func (s *stream) Fail(sent, _ int, _, message string) []byte {
 	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }

@@ -49,12 +49,12 @@ func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)
 }
 
-// UnavailableStatus returns the status for a provider that cannot be reached. Codex makes thirty attempts after a
-// 5xx, and one after a 400, of which it shows the message.
+// UnavailableStatus returns the status for a provider that cannot be reached. Codex makes
+// thirty attempts after a 5xx, and one after a 400, of which it shows the message.
 func (Format) UnavailableStatus(int) int { return http.StatusBadRequest }
 
-// Fail returns the events that end a stream as a failure: response.failed, with the response of the event
-// that began the answer. Codex ends its turn at the code invalid_prompt; at any
+// Fail returns the events that end a stream as a failure: response.failed, with the response
+// of the event that began the answer. Codex ends its turn at the code invalid_prompt; at any
 // other, and at an event of type error, it starts the turn again.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	switch {

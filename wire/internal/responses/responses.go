@@ -77,8 +77,8 @@ func (f Format) Match(path string, body []byte) bool {
 		slices.ContainsFunc(keys, func(key string) bool { return bytes.Contains(body, []byte(key)) })
 }
 
-// MatchPath reports whether requests with that path may be in the format. The answer to the second path has a compacted
-// history in place of the model's output.
+// MatchPath reports whether requests with that path may be in the format. The answer to the
+// second path has a compacted history in place of the model's output.
 func (Format) MatchPath(at string) bool {
 	return codec.PathEnds(at, "/responses", "/responses/compact")
 }
@@ -91,8 +91,8 @@ func (Format) URL(base, _ string, _ bool) string {
 	return codec.Below(base, "/responses")
 }
 
-// Opening returns the end of the event that opens a streamed answer: the SDKs demand response.created as the first
-// event, and take the response that later events change from it.
+// Opening returns the end of the event that opens a streamed answer: the SDKs demand
+// response.created as the first event, and take the response that later events change from it.
 func (Format) Opening(text string) int {
 	e, _ := opening(text)
 	return e.End
@@ -150,10 +150,10 @@ func (Format) Renumber(events string, n int) (string, error) {
 // which the provider keeps under its own id.
 const previous = "previous_response_id"
 
-// Renamed returns the ids under which the client and the provider know the answer. It is needed where the client was shown the
-// beginning of one answer and the end of a later one, under the id of the first,
-// while the provider keeps the later one: the next request will name the first. An
-// answer that the provider does not keep cannot be gone on from.
+// Renamed returns the ids under which the client and the provider know the answer. It is
+// needed where the client was shown the beginning of one answer and the end of a later one,
+// under the id of the first, while the provider keeps the later one: the next request will
+// name the first. An answer that the provider does not keep cannot be gone on from.
 func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, providerID string) {
 	if s.req != nil {
 		if asked, err := on.Value(s.req.Native); err == nil && asked.Get("store").Raw() == "false" {
@@ -192,6 +192,6 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 	return slices.Concat(body[:start], []byte(rawjson.Quote(to)), body[end:])
 }
 
-// EndsWith reports whether an event ends the stream for clients: the events that end an answer, which no
-// [DONE] follows.
+// EndsWith reports whether an event ends the stream for clients: the events that end an
+// answer, which no [DONE] follows.
 func (Format) EndsWith(name, _ string) bool { return isEnd(name) }
