@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/middleware"
@@ -238,7 +238,7 @@ func unreadIn(err error) (resp *middleware.Response, why string) {
 // message never becomes the answer of the run.
 func (a *Agent) unread(s *State, m middleware.Message, why string, report middleware.Report, cause error) error {
 	told := middleware.User("Your last message could not be used: " + why + ". Nothing was executed.")
-	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], batch.Said(strings.TrimSpace(m.Text())), told)
+	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], history.Said(strings.TrimSpace(m.Text())), told)
 	return a.countFailure(s, report, nil, cause)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -23,25 +24,25 @@ type checked struct {
 // invalid none runs: the turn has failed, and the model is sent error responses.
 // resp is nil if m is the end of the conversation already.
 func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *middleware.Response) error {
-	history := s.Messages
+	earlier := s.Messages
 	if resp == nil {
-		n := len(history) - 1
-		history = history[:n:n]
+		n := len(earlier) - 1
+		earlier = earlier[:n:n]
 	}
 	sent := m
-	if !s.newIDs(history, m) {
-		m = batch.FixIDs(history, m)
+	if !s.newIDs(earlier, m) {
+		m = history.FixIDs(earlier, m)
 	}
 	m = m.Clone()
-	j, err := a.check(ctx, s, history, m, resp)
+	j, err := a.check(ctx, s, earlier, m, resp)
 	if err != nil {
 		if resp == nil || resp.Report.Status != middleware.Invalid && resp.FinishReason != middleware.FinishLength {
-			s.Messages = append(history, m) // it was paid for: it is validated when the run goes on
+			s.Messages = append(earlier, m) // it was paid for: it is validated when the run goes on
 		}
 		return err
 	}
 	if j.cause != nil {
-		s.Messages = a.failedTurn(history, m, j)
+		s.Messages = a.failedTurn(earlier, m, j)
 		var report middleware.Report
 		if resp != nil {
 			report = resp.Report
@@ -57,7 +58,7 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 		m.ToolCalls[i] = v.Call
 		s.turn[i] = a.turnCall(v, rawArguments(sent, resp, i))
 	}
-	s.Messages = append(history, m)
+	s.Messages = append(earlier, m)
 	return nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -101,7 +101,7 @@ func (s *State) Reject(callID, reason string) error {
 // that was running may have had its effect.
 func (s *State) Cancel(reason string) {
 	if n := len(s.Messages); len(s.turn) == 0 && n > 0 { // the calls could not be validated
-		m := batch.FixIDs(s.Messages[:n-1], s.Messages[n-1])
+		m := history.FixIDs(s.Messages[:n-1], s.Messages[n-1])
 		s.Messages[n-1] = m
 		for _, c := range m.ToolCalls {
 			s.turn = append(s.turn, turnCall{Call: c, Raw: raw(c.Arguments), Status: callReady})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
@@ -35,7 +35,7 @@ func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
 	if echo := text.Defuse(text.Clip(strings.ToValidUTF8(sent, ""), maxEcho)); strings.TrimSpace(echo) == "" {
-		m = batch.Said("")
+		m = history.Said("")
 	} else if echo != sent {
 		m = withText(m, echo)
 	}

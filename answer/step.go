@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -131,7 +131,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 	}
 	turn := s.turn(ctx, sent)
 	s.tally.SetAnswer(s.issues, nil, turn[len(turn)-1:])
-	s.turns = batch.Recent(append(s.turns, turn), maxTurns)
+	s.turns = history.Recent(append(s.turns, turn), maxTurns)
 	sink := s.asked.Sink
 	s.asked = s.req.With(slices.Concat(s.turns...)...)
 	s.asked.Sink = sink

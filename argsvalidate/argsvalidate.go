@@ -278,10 +278,6 @@ func (l Limits) scan() rawjson.Limits {
 	return rawjson.Limits{Bytes: l.Bytes, Depth: l.Depth, Number: l.Number, Exponent: l.Exponent}
 }
 
-func (l Limits) strip() strip.Limits {
-	return strip.Limits{Bytes: l.Bytes, Depth: l.Depth, Number: l.Number, Exponent: l.Exponent}
-}
-
 // Validate returns the first invalid field as an error, or nil. Use it for
 // options read from a file or a flag: New panics with the same error. Validate
 // does not check schemas: a schema that does not compile is a note in the report

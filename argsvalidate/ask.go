@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -34,7 +35,7 @@ func (s *step) extend(turn []middleware.Message) {
 	if s.v.o.LastTurnOnly {
 		limit = 0
 	}
-	s.turns = batch.Recent(append(s.turns, turn), limit)
+	s.turns = history.Recent(append(s.turns, turn), limit)
 	asked := s.req.With(slices.Concat(s.turns...)...)
 	asked.Sink = s.asked.Sink
 	s.asked = asked

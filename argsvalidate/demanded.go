@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -60,7 +60,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		s.record([]middleware.Message{reply})
 		said := s.last.Message
 		if strings.TrimSpace(said.Text()) == "" {
-			said = batch.Said("")
+			said = history.Said("")
 		}
 		s.extend([]middleware.Message{said, reply})
 		return false, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -89,7 +90,7 @@ func (s *step) hold() {
 	now := written(s.last.Message, s.checked.verdicts)
 	if s.held != nil {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
-			s.held.message = batch.FixIDs(s.req.Messages, spliced)
+			s.held.message = history.FixIDs(s.req.Messages, spliced)
 			s.held.accept(&s.checked, at)
 			s.held.refused = nil
 			return

@@ -50,7 +50,7 @@ func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p p
 		}
 		return got.issues
 	}
-	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
+	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Parsed: found.doc, Issues: found.issues,
 		Rules: p.o.Mend, Schema: p.compiled.mend(), Aliases: p.o.Aliases, Validate: validate})
 	if ok && len(validate(text)) == 0 {
 		fixed := valid[text]
@@ -67,7 +67,7 @@ func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p p
 	return found
 }
 
-// fixed runs a fixer; a panic or a timeout counts as no mend.
+// fixed runs a fixer; a panic or a timeout counts as no repair.
 func (j *validation) fixed(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
 	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))

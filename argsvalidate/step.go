@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -221,7 +222,7 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 
 // sound returns resp, or a copy with the role and the ids that it lacks.
 func (s *step) sound(resp *middleware.Response) *middleware.Response {
-	m := batch.FixIDs(s.req.Messages, resp.Message)
+	m := history.FixIDs(s.req.Messages, resp.Message)
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant) // some clients leave the role out
 	if m.Role == resp.Message.Role && slices.Equal(m.ToolCalls, resp.Message.ToolCalls) {
 		return resp
@@ -280,7 +281,7 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 	echo := s.last.Message
 	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
 	echo = echo.Clone()
-	for i, c := range batch.FixIDs(s.asked.Messages, sent).ToolCalls {
+	for i, c := range history.FixIDs(s.asked.Messages, sent).ToolCalls {
 		if sent.ToolCalls[i].ID != echo.ToolCalls[i].ID {
 			echo.ToolCalls[i].ID = c.ID
 		}

@@ -12,7 +12,7 @@ import (
 
 // strip removes empty values from the arguments, by the tool's strip mode.
 func (j *validation) strip(s *seen, by *strip.Stripper) {
-	text, removed, err := by.JSON(s.text)
+	text, removed, err := by.Parsed(s.doc)
 	if err != nil || len(removed) == 0 {
 		return
 	}

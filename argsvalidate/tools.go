@@ -65,10 +65,7 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
 				return nil
 			}
-			s, err := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders, Limits: v.o.Limits.strip()})
-			if err != nil {
-				return nil
-			}
+			s, _ := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
 			return s
 		})
 	}
@@ -134,7 +131,7 @@ func (t *toolbox) meant(name string) (string, bool) {
 	if t.variants == nil {
 		t.variants = mend.NewNames(t.available())
 	}
-	return t.variants.Meant(name)
+	return t.variants.Match(name)
 }
 
 // find returns the plan for a name. Hosted tools do not count, because the

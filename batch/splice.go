@@ -3,6 +3,7 @@ package batch
 import (
 	"slices"
 
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -52,7 +53,7 @@ func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spli
 		case i >= 0 && kept.ToolCalls[i].Kind == c.Kind:
 			spliced.ToolCalls[i].Name, spliced.ToolCalls[i].Arguments = c.Name, c.Arguments
 		default:
-			if hasID(kept.ToolCalls, c.ID) {
+			if slices.ContainsFunc(kept.ToolCalls, func(k middleware.ToolCall) bool { return k.ID == c.ID }) {
 				c.ID = ""
 			}
 			if i == unmatched {
@@ -128,7 +129,7 @@ func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matc
 			m.heldIDs[c.ID] = contentOf(c)
 			continue
 		}
-		if !madeUp(c.ID) {
+		if !history.IsMadeUp(c.ID) {
 			id := idOfTool{c.ID, toolOf(c)}
 			m.ids[id] = append(m.ids[id], i)
 		}
@@ -164,7 +165,7 @@ func (m *matcher) match(fixed []middleware.ToolCall) []int {
 // beginsAnew reports whether c has the id of a valid call and is not that call.
 func (m *matcher) beginsAnew(c middleware.ToolCall) bool {
 	was, taken := m.heldIDs[c.ID]
-	return taken && !madeUp(c.ID) && was != contentOf(c)
+	return taken && !history.IsMadeUp(c.ID) && was != contentOf(c)
 }
 
 // take returns the first unassigned call of key.

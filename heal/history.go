@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -22,7 +22,7 @@ func arguments(d *draft) {
 		if !slices.ContainsFunc(m.ToolCalls, isBroken) {
 			continue
 		}
-		echo, calls := batch.Echo(m, nil), slices.Clone(m.ToolCalls)
+		echo, calls := history.Echo(m, nil), slices.Clone(m.ToolCalls)
 		for j, c := range calls {
 			if isBroken(c) {
 				calls[j].Arguments = echo.ToolCalls[j].Arguments
@@ -449,7 +449,7 @@ func duplicateIDs(d *draft) {
 				m.ToolCallID = id
 			}
 		case len(m.ToolCalls) > 0:
-			fixed := batch.FixIDs(out, m)
+			fixed := history.FixIDs(out, m)
 			clear(ids)
 			clear(answered)
 			for i, c := range m.ToolCalls {

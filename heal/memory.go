@@ -101,7 +101,7 @@ func (h *healer) asKnown(ctx context.Context, req *middleware.Request, tally *mi
 	if len(req.Tools) > 0 && !h.known.isEmpty() {
 		changes = h.known.of(h.keyOf(req))
 	}
-	if s, ok := ctx.Value(stepKey{}).(*step); ok {
+	if s, ok := ctx.Value(stepKey{}).(*stepChanges); ok {
 		s.mu.Lock()
 		changes = append(changes[:len(changes):len(changes)], s.changes...)
 		s.mu.Unlock()
@@ -126,7 +126,7 @@ func (h *healer) keep(ctx context.Context, req *middleware.Request, c change) {
 
 // keepInStep remembers a change for the further model calls of the step.
 func keepInStep(ctx context.Context, c change) {
-	if s, ok := ctx.Value(stepKey{}).(*step); ok {
+	if s, ok := ctx.Value(stepKey{}).(*stepChanges); ok {
 		s.mu.Lock()
 		s.changes = append(s.changes, c)
 		s.mu.Unlock()
@@ -140,13 +140,13 @@ func keepInStep(ctx context.Context, c change) {
 // Position: outside of every middleware that calls next more than once.
 func Step(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		return next(context.WithValue(ctx, stepKey{}, &step{}), req)
+		return next(context.WithValue(ctx, stepKey{}, &stepChanges{}), req)
 	}
 }
 
 type stepKey struct{}
 
-type step struct {
+type stepChanges struct {
 	mu      sync.Mutex
 	changes []change
 }

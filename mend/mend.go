@@ -32,7 +32,10 @@ type Input struct {
 	Issues    []middleware.Issue // what validation found in Arguments
 	Rules     []Rule             // nil means Default(); empty means none
 	Schema    *Schema            // Tool.Parameters, read before; nil means that Arguments reads them
-	Aliases   map[string]string  // for Rename: from names that models send to declared names
+	// Parsed is Arguments as one of Toolmend's own packages has parsed them. It saves
+	// a parse and changes no result. Leave it nil.
+	Parsed  interface{ Text() string }
+	Aliases map[string]string // for Rename: from names that models send to declared names
 	// Validate returns the issues of new arguments, none if they are valid. It
 	// applies the schema and all further checks of a call. Arguments calls it
 	// at most 64 times. Validate must not be nil.
@@ -79,4 +82,4 @@ func ReadSchema(parameters json.RawMessage) *Schema {
 //
 // Work is linear in the length of the names. A name of more than 512 bytes is a
 // variant of no tool, and no other name is a variant of it.
-func Name(name string, available []string) (string, bool) { return NewNames(available).Meant(name) }
+func Name(name string, available []string) (string, bool) { return NewNames(available).Match(name) }

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// maxPrefixes bounds the tries of Meant: none, functions., server/functions.
+// maxPrefixes bounds the tries of Match: none, functions., server/functions.
 const maxPrefixes = 4
 
 // longestName is the longest name that is a variant of another one, in bytes.
@@ -39,9 +39,9 @@ func NewNames(available []string) *Names {
 	return n
 }
 
-// Meant returns the available tool that name is a variant of, as mend.Name
+// Match returns the available tool that name is a variant of, as mend.Name
 // does. Its work is bounded.
-func (n *Names) Meant(name string) (string, bool) {
+func (n *Names) Match(name string) (string, bool) {
 	if len(name) > longestName || n.available[name] {
 		return "", false
 	}

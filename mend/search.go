@@ -156,9 +156,12 @@ func (m *mender) search(start candidate) (candidate, bool) {
 // children returns what one round makes of c: the only fix of each place, and
 // one after the other those of the first place that has several.
 func (m *mender) children(c candidate) []candidate {
-	doc, err := rawjson.Parse(c.text, unlimited)
-	if err != nil {
-		return nil
+	doc, _ := m.in.Parsed.(*rawjson.Doc)
+	if doc == nil || doc.Text() != c.text {
+		var err error
+		if doc, err = rawjson.Parse(c.text, unlimited); err != nil {
+			return nil
+		}
 	}
 	places := placesOf(c.issues)
 	if len(places) > maxPlaces || len(places)*len(c.text) > maxLooking {

@@ -37,10 +37,10 @@ func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 	return r.edits, r.closers, true
 }
 
-// Text returns text as JSON, the way the rule Syntax reads it: an object or an array
+// JSON returns text as JSON, the way the rule Syntax reads it: an object or an array
 // whose spelling has one meaning. ok is false for any other text, also for one that
 // lacks brackets at its end.
-func Text(text string) (json string, ok bool) {
+func JSON(text string) (json string, ok bool) {
 	edits, closers, ok := repair(text)
 	if !ok || len(closers) > 0 {
 		return "", false

@@ -130,7 +130,7 @@ func (t *tools) called(written string, arguments, v rawjson.Value) (call, issue)
 		return call{}, unknown(written)
 	}
 	c := call{name: name, body: v.Raw()}
-	switch inside, ok := mend.Text(arguments.Str()); {
+	switch inside, ok := mend.JSON(arguments.Str()); {
 	case !arguments.Exists(), arguments.Kind() == rawjson.Null:
 		c.arguments = "{}"
 	case arguments.Kind() == rawjson.Object:

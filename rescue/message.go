@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -31,7 +31,7 @@ func (s *step) rescued(resp *middleware.Response, f found, whole string, kind mi
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	next := batch.NewIDs(s.req.Messages, "rescue")
+	next := history.NewIDs(s.req.Messages, "rescue")
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: next(), Name: c.name, Arguments: c.arguments})

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -160,7 +160,7 @@ func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *midd
 	if again {
 		reply := s.reply(f)
 		s.tally.SetIssues(issues, nil, []middleware.Message{reply})
-		s.asked = s.asked.With(batch.Said(resp.Message.Text()), reply)
+		s.asked = s.asked.With(history.Said(resp.Message.Text()), reply)
 		return nil, true
 	}
 	s.tally.SetIssues(issues, nil, nil)

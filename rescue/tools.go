@@ -74,7 +74,7 @@ func (t *tools) find(name string) (string, bool) {
 	if t.meant == nil {
 		t.meant = mend.NewNames(t.names)
 	}
-	return t.meant.Meant(name)
+	return t.meant.Match(name)
 }
 
 // schema returns what the tool declares; nil if it declares nothing that can be
@@ -121,7 +121,7 @@ func (t *tools) argument(name, pointer, raw string) string {
 	case !plain && kinds.Has(view.Null) && text == "None":
 		return "null"
 	}
-	if json, ok := mend.Text(text); ok && !plain && kinds != view.Any {
+	if json, ok := mend.JSON(text); ok && !plain && kinds != view.Any {
 		text = json
 	}
 	doc, err := rawjson.Parse(text, anySize)
@@ -143,7 +143,7 @@ func (t *tools) typed(name, key, raw, kind string) (value string, ok bool) {
 		return rawjson.Quote(raw), true
 	}
 	text := strings.TrimSpace(raw)
-	if json, ok := mend.Text(text); ok {
+	if json, ok := mend.JSON(text); ok {
 		text = json
 	}
 	_, err := rawjson.Parse(text, anySize)

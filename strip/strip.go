@@ -69,16 +69,6 @@ type Options struct {
 	// Optional and WhenInvalid keep a string that an enum or const of its
 	// property contains.
 	Placeholders []string
-	// Limits of the arguments; a zero field means its default. See ErrNotObject.
-	Limits Limits
-}
-
-// Limits bound the arguments of one call.
-type Limits struct {
-	Bytes    int // 0 means 1 MiB
-	Depth    int // of nested objects and arrays; 0 means 64
-	Number   int // characters of one number; 0 means 1,000
-	Exponent int // of one number; 0 means 400
 }
 
 // Validate returns the first invalid field as an error, or nil. Use it for
@@ -114,7 +104,6 @@ var (
 // and safe for concurrent use. Make it with New.
 type Stripper struct {
 	mode         Mode
-	limits       rawjson.Limits
 	placeholders placeholders
 	root         *place // nil: nothing is declared
 }
@@ -136,8 +125,7 @@ func New(schema json.RawMessage, o Options) (*Stripper, error) {
 			return nil, fmt.Errorf("%w: %s", ErrSchema, err.Error())
 		}
 	}
-	s := &Stripper{mode: cmp.Or(o.Mode, Optional), placeholders: slices.Clone(o.Placeholders),
-		limits: rawjson.Limits{Bytes: o.Limits.Bytes, Depth: o.Limits.Depth, Number: o.Limits.Number, Exponent: o.Limits.Exponent}}
+	s := &Stripper{mode: cmp.Or(o.Mode, Optional), placeholders: slices.Clone(o.Placeholders)}
 	if root := read.Root(); root != nil && root.Value.Kind() == rawjson.Object {
 		s.root = compile(root, s.placeholders)
 	}
@@ -153,14 +141,23 @@ func (s *Stripper) JSON(args string) (out string, removals []Removal, err error)
 	if s.mode == Off {
 		return args, nil, nil
 	}
-	unreadable := rawjson.Borrow(args, s.limits, func(doc *rawjson.Doc) { out, removals, err = s.strip(doc) })
+	unreadable := rawjson.Borrow(args, rawjson.Limits{}, func(doc *rawjson.Doc) { out, removals, err = s.strip(doc) })
 	if unreadable != nil {
 		return args, nil, fmt.Errorf("%w: %s", ErrNotObject, unreadable.Error())
 	}
 	return out, removals, err
 }
 
-func (s *Stripper) strip(doc *rawjson.Doc) (string, []Removal, error) {
+// Parsed is JSON for arguments that have a text. It parses them like JSON, except
+// for the parsed documents of Toolmend's own packages, which it uses as they are.
+func (s *Stripper) Parsed(args interface{ Text() string }) (out string, removals []Removal, err error) {
+	if doc, ok := args.(*rawjson.Doc); ok && s.mode != Off {
+		return s.strip(doc)
+	}
+	return s.JSON(args.Text())
+}
+
+func (s *Stripper) strip(doc *rawjson.Doc) (out string, removals []Removal, err error) {
 	if root := doc.Root(); root.Kind() != rawjson.Object {
 		start, _ := root.Span()
 		return doc.Text(), nil, fmt.Errorf("%w: %s at offset %d", ErrNotObject, root.Kind(), start)

@@ -70,7 +70,7 @@ func findActions(text string, t toolset) actions {
 		}
 		block := text[pos : pos+end]
 		doc, err := rawjson.Parse(block, anySize)
-		if json, readable := mend.Text(block); err != nil && readable {
+		if json, readable := mend.JSON(block); err != nil && readable {
 			doc, err = rawjson.Parse(json, anySize)
 		}
 		switch {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -87,7 +87,7 @@ func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
 func (s *step) askAgain(resp *middleware.Response, r reading, what string) {
 	reply := s.reply(what)
 	s.tally.SetIssues(issue(r, what), nil, []middleware.Message{reply})
-	s.asked = s.asked.With(batch.Said(resp.Message.Text()), reply)
+	s.asked = s.asked.With(history.Said(resp.Message.Text()), reply)
 }
 
 // issue is what is wrong with a text, for the report.
@@ -113,7 +113,7 @@ func (s *step) finish(h *held, resp *middleware.Response, r reading) (*middlewar
 	switch r.kind {
 	case isCall:
 		out = rewritten(resp, r.text)
-		c := middleware.ToolCall{ID: batch.NewIDs(s.req.Messages, "textcall")(), Name: r.name, Arguments: r.input}
+		c := middleware.ToolCall{ID: history.NewIDs(s.req.Messages, "textcall")(), Name: r.name, Arguments: r.input}
 		if !s.tools.declares(c.Name) {
 			c.Native = &middleware.Native{Dialect: dialect, Raw: c.Name}
 		}

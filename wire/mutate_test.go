@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
@@ -228,7 +229,7 @@ func takesArguments(c wire.Codec, req *middleware.Request, resp *middleware.Resp
 
 // takesTurn asks again: the turn is in the request, and history as it was.
 func takesTurn(c wire.Codec, req *middleware.Request, resp *middleware.Response) error {
-	m := batch.FixIDs(req.Messages, resp.Message)
+	m := history.FixIDs(req.Messages, resp.Message)
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, call := range m.ToolCalls {
 		if call.Kind == middleware.KindBuiltin {

@@ -75,7 +75,7 @@ func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, 
 		if n >= 0 {
 			end = at + n
 		}
-		if json, ok := mend.Text(text[i:end]); ok {
+		if json, ok := mend.JSON(text[i:end]); ok {
 			if doc, err := rawjson.Parse(json, AnySize); err == nil {
 				return doc.Root(), end, Whole
 			}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
@@ -114,7 +114,7 @@ func (c liveCase) cases(j checker, standard setup) []liveCase {
 // echoes reports whether the call is broken or cut and its echo is not {}, and
 // sets c.alone.
 func (c *liveCase) echoes(j checker) bool {
-	echo := batch.Echo(middleware.Assistant("", c.call), c.tools).ToolCalls[0]
+	echo := history.Echo(middleware.Assistant("", c.call), c.tools).ToolCalls[0]
 	c.alone = len(j.issues(c.sample, echo)) == 0
 	return echo.Arguments != "{}" && echo.Arguments != c.call.Arguments
 }

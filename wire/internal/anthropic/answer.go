@@ -317,10 +317,9 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
 
-// Stream writes resp, which a is the answer behind, as what follows the Snapshot of given in a
-// stream: of this answer if own, else of an earlier one. A later answer brings no reasoning
-// behind blocks of the earlier one, because the provider refuses a history in which
-// reasoning of two answers meets. In what was given, the index of a block is its place.
+// Stream writes resp, a response that came from a, as what follows the part of a stream that
+// the client has: a part of this answer if own, else of an earlier one. In the client's part,
+// the index of a block is its place.
 func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
 	if client == nil {
 		client = newStream(false)
@@ -329,77 +328,128 @@ func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (st
 	if err != nil {
 		return "", err
 	}
-	mark, blocks := client.snapshot, client.blocks[:client.snapshot.blocks]
-	w := writer{named: client.named || !mark.begun}
-	if !mark.begun {
-		message, err := on.SetIn(a.message, append(a.model(resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
-		if err != nil {
-			return "", err
-		}
-		w.event("message_start", lens.Raw("message", message))
+	shown := client.snapshot
+	c := continuation{a: a, resp: resp, own: own, shown: client.blocks[:shown.blocks], next: shown.blocks}
+	c.named = client.named || !shown.begun
+	if !shown.begun {
+		err = c.start()
 	}
-	for n, b := range blocks {
+	if err == nil && !own {
+		err = c.closeShown()
+	}
+	if err == nil {
+		err = c.addBlocks(contents)
+	}
+	if err == nil {
+		err = c.end(shown.figures)
+	}
+	return c.out.String(), err
+}
+
+// continuation writes what follows the part of an answer that a client has.
+type continuation struct {
+	writer
+	a     *answer
+	resp  *middleware.Response
+	own   bool        // the client has a part of a, not of an earlier answer
+	shown []*building // the blocks that the client has, the last ones perhaps in part
+	next  int         // the index of the next new block
+}
+
+// start writes the message_start.
+func (c *continuation) start() error {
+	message, err := on.SetIn(c.a.message, append(c.a.model(c.resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
+	c.event("message_start", lens.Raw("message", message))
+	return err
+}
+
+// closeShown ends the open blocks of an earlier answer. Only a text may end early: reasoning
+// would stay unsigned, and a call would be cut off.
+func (c *continuation) closeShown() error {
+	for n, b := range c.shown {
 		switch {
-		case own || b.endShown:
-		case b.kind == "text":
-			w.blockEvent("content_block_stop", n)
-		default: // it would be there without its end: reasoning unsigned, a call cut off
-			return "", codec.Unencodablef("a later answer cannot follow a block that the client has in part, unless that is text")
+		case b.endShown:
+		case b.kind != "text":
+			return codec.Unencodablef("a later answer cannot follow a block that the client has in part, unless that is text")
+		default:
+			c.blockEvent("content_block_stop", n)
 		}
 	}
-	next := len(blocks)
+	return nil
+}
+
+// addBlocks writes the blocks of contents, but for what the client has of them. A later answer
+// brings no reasoning behind blocks of an earlier one, because the provider refuses a
+// history in which reasoning of two answers meets.
+func (c *continuation) addBlocks(contents []string) error {
 	for i, text := range contents {
 		v, err := codec.ParseObject(text)
 		if err != nil { // clients skip what is not a block
 			continue
 		}
-		var had rawjson.Value // that the client has of the block
-		switch kind := v.Get("type").Str(); {
-		case own && i < len(blocks):
-			was := a.blocks[i] // of which the client has blocks[i]
-			switch {
-			case text != was.raw && deltasOf[kind] == nil: // a change of a block of an unknown type
-				return "", codec.ErrShown
-			case text == was.raw && text != was.joined:
-				if v, err = codec.ParseObject(was.joined); err != nil {
-					return "", err
-				}
-			}
-			if had, err = blocks[i].clientBlock(v); err != nil {
-				return "", err
-			}
-			missing, err := w.deltas(i, v, had, was.deltas)
-			switch {
-			case err != nil:
-				return "", err
-			case !blocks[i].endShown:
-				w.out.WriteString(missing)
-				w.blockEvent("content_block_stop", i)
+		var sent rawjson.Value // the beginning of the block, which the client has in another one
+		switch {
+		case c.own && i < len(c.shown):
+			var complete bool
+			if sent, complete, err = c.complete(i, v); err != nil {
+				return err
+			} else if complete {
 				continue
-			case missing == "":
-				continue
-			case kind != "text" || i < len(blocks)-1:
-				return "", codec.ErrShown
 			}
-		case !own && len(blocks) > 0 && isReasoning(kind):
+		case !c.own && len(c.shown) > 0 && isReasoning(v.Get("type").Str()):
 			continue
 		}
-		if err := w.block(next, v, had); err != nil {
-			return "", err
+		if err := c.block(c.next, v, sent); err != nil {
+			return err
 		}
-		next++
+		c.next++
 	}
-	if own && len(contents) < len(blocks) {
-		return "", codec.ErrShown
+	if c.own && len(contents) < len(c.shown) {
+		return codec.ErrShown
 	}
-	usage, err := usageText(a.usage, mark.figures, resp.Usage)
+	return nil
+}
+
+// complete writes the missing pieces of block i, which is v now. If the client has the end
+// of the block, and v is a longer text, the block is not complete: the text goes on in a new
+// block, behind what was sent.
+func (c *continuation) complete(i int, v rawjson.Value) (sent rawjson.Value, complete bool, err error) {
+	b, was, kind := c.shown[i], c.a.blocks[i], v.Get("type").Str()
+	switch {
+	case v.Raw() != was.raw && deltasOf[kind] == nil: // a change of a block of an unknown type
+		return sent, false, codec.ErrShown
+	case v.Raw() == was.raw && was.raw != was.joined:
+		if v, err = codec.ParseObject(was.joined); err != nil {
+			return sent, false, err
+		}
+	}
+	if sent, err = b.clientBlock(v); err != nil {
+		return sent, false, err
+	}
+	missing, err := c.deltas(i, v, sent, was.deltas)
+	switch {
+	case err != nil:
+		return sent, false, err
+	case !b.endShown:
+		c.out.WriteString(missing)
+		c.blockEvent("content_block_stop", i)
+		return sent, true, nil
+	case missing != "" && (kind != "text" || i < len(c.shown)-1):
+		return sent, false, codec.ErrShown
+	}
+	return sent, missing == "", nil
+}
+
+// end writes the finish reason and the usage. has are the figures that the client has.
+func (c *continuation) end(has middleware.Usage) error {
+	usage, err := usageText(c.a.usage, has, c.resp.Usage)
 	if err != nil {
-		return "", err
+		return err
 	}
-	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(a.stopNow(resp)))}, a.inDelta.List...)...)
-	w.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, a.inEvent.List...)...)
-	w.event("message_stop", a.atStop.List...)
-	return w.out.String(), nil
+	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(c.a.stopNow(c.resp)))}, c.a.inDelta.List...)...)
+	c.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, c.a.inEvent.List...)...)
+	c.event("message_stop", c.a.atStop.List...)
+	return nil
 }
 
 // writer writes events.

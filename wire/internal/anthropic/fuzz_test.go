@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
@@ -133,7 +133,7 @@ func requireAnswerLaws(t tester, body string, cut int) {
 		edited.Message.ToolCalls = edited.Message.ToolCalls[i:]
 		requireAnswer(t, edited)
 	}
-	requireEcho(t, batch.Echo(resp.Message, nil))
+	requireEcho(t, history.Echo(resp.Message, nil))
 	for _, next := range []*middleware.Response{decodeResponse(t, later), decodeResponse(t, twoCalls)} {
 		rest, err := s.Rest(s.Safe(), next)
 		if err != nil {

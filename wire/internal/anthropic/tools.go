@@ -55,63 +55,83 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 // only if there is no other. A reference adds a tool again as it was.
 // Source: the tool runner of @anthropic-ai/sdk, as it is in Claude Code 2.1.330.
 func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.Tool {
-	type state struct {
-		tools []middleware.Tool
-		in    bool
-	}
-	var order []string // the names that were changed
-	states := map[string]*state{}
-	change := func(v rawjson.Value, own bool) {
-		kind, tool := v.Get("type").Str(), v.Get("tool")
-		if kind != "tool_addition" && kind != "tool_removal" {
-			return
-		}
-		name, defined := tool.Get("name").Str(), middleware.Tool{}
-		if tool.Get("type").Str() == "tool_definition" {
-			var err error
-			if defined, err = readTool(tool.Get("definition")); err != nil {
-				return
-			}
-			name = defined.Name
-		}
-		if len(order) == 0 {
-			for _, t := range tools {
-				if states[t.Name] == nil {
-					states[t.Name] = &state{in: true}
-				}
-				states[t.Name].tools = append(states[t.Name].tools, t)
-			}
-		}
-		s := states[name]
-		if s == nil {
-			s = &state{}
-			states[name] = s
-		}
-		order, s.in = append(order, name), kind == "tool_addition"
-		if s.in && defined.Native != nil && (own || len(s.tools) == 0) {
-			s.tools = []middleware.Tool{defined}
-		}
-	}
+	changes := toolChanges{tools: tools}
 	for m := range messages.Each() {
 		role := m.Get("role").Str()
 		for v := range m.Get("content").Each() {
 			switch {
 			case role == "system":
-				change(v, true)
+				changes.add(v, true)
 			case role == "assistant" && v.Get("type").Str() == "compaction":
 				for c := range v.Get("tool_changes").Each() {
-					change(c, false)
+					changes.add(c, false)
 				}
 			}
 		}
 	}
-	if len(order) == 0 {
-		return tools
+	return changes.result()
+}
+
+// toolChanges collects the changes of the tools of a request.
+type toolChanges struct {
+	tools  []middleware.Tool // of the request
+	names  []string          // that were changed, in order
+	byName map[string]*toolState
+}
+
+// toolState is what the conversation makes of one name.
+type toolState struct {
+	tools   []middleware.Tool // more than one if the request has the name twice
+	offered bool
+}
+
+// state returns the state of a name.
+func (c *toolChanges) state(name string) *toolState {
+	if c.byName == nil {
+		c.byName = map[string]*toolState{}
+		for _, t := range c.tools {
+			s := c.state(t.Name)
+			s.tools, s.offered = append(s.tools, t), true
+		}
+	}
+	s := c.byName[name]
+	if s == nil {
+		s = &toolState{}
+		c.byName[name] = s
+	}
+	return s
+}
+
+// add adds the change v, if it is one. own is false for a change of a compaction.
+func (c *toolChanges) add(v rawjson.Value, own bool) {
+	kind, tool := v.Get("type").Str(), v.Get("tool")
+	if kind != "tool_addition" && kind != "tool_removal" {
+		return
+	}
+	name, defined := tool.Get("name").Str(), middleware.Tool{}
+	if tool.Get("type").Str() == "tool_definition" {
+		var err error
+		if defined, err = readTool(tool.Get("definition")); err != nil {
+			return
+		}
+		name = defined.Name
+	}
+	s := c.state(name)
+	c.names, s.offered = append(c.names, name), kind == "tool_addition"
+	if s.offered && defined.Native != nil && (own || len(s.tools) == 0) {
+		s.tools = []middleware.Tool{defined}
+	}
+}
+
+// result returns the tools after the changes: the request's in their order, then new ones.
+func (c *toolChanges) result() []middleware.Tool {
+	if len(c.names) == 0 {
+		return c.tools
 	}
 	var now []middleware.Tool
-	for _, name := range slices.Concat(names(tools), order) {
-		if s := states[name]; s.in {
-			now, s.in = append(now, s.tools...), false
+	for _, name := range slices.Concat(names(c.tools), c.names) {
+		if s := c.byName[name]; s.offered {
+			now, s.offered = append(now, s.tools...), false
 		}
 	}
 	return now

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -69,7 +70,7 @@ func TestReaskOfRubbish(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			turn := reaskOfFirstCall(batch.FixIDs(nil, decodeResponse(t, body).Message))
+			turn := reaskOfFirstCall(history.FixIDs(nil, decodeResponse(t, body).Message))
 			want := replaceOnce(t, asked, `"Go."}`, `"Go."},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"a","input":{},"caller":{"type":"direct"}},`+
 				`{"type":"tool_use","id":"toolmend_2","name":"no_such","input":{},"caller":{"type":"direct"}}]},`+
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"wrong","is_error":true},{"type":"tool_result","tool_use_id":"toolmend_2","content":"ok"}]}`)

@@ -384,15 +384,10 @@ func itemText(p middleware.Part) (string, error) {
 // the type that p is written as. What an element of that type has no member for
 // is refused.
 func itemMembers(v rawjson.Value, p middleware.Part) ([]lens.Member, error) {
-	fresh, kind, url := !v.Exists(), itemKind(v), p.URL
-	if len(p.Data) > 0 {
-		url = codec.DataURL(p)
-	}
-	if fresh {
-		kind = freshKind(p)
-	}
+	fresh, kind := !v.Exists(), itemKind(v)
 	var members []lens.Member
 	if fresh {
+		kind = freshKind(p)
 		members = append(members, lens.Text("type", kind))
 	}
 	switch {
@@ -402,20 +397,34 @@ func itemMembers(v rawjson.Value, p middleware.Part) ([]lens.Member, error) {
 		return []lens.Member{lens.Raw(kind, thinkingList(p.Text))}, nil
 	case kind == "thinking":
 		return []lens.Member{lens.Text(kind, p.Text)}, nil
-	case slices.Contains(urlKinds, kind) && v.Get(kind).Kind() == rawjson.String && url != "":
-		return []lens.Member{lens.Text(kind, url)}, nil
-	case slices.Contains(urlKinds, kind) && url != "":
-		return append(members, lens.Text(kind+"/url", url)), nil
-	case kind == "input_audio" && len(p.Data) > 0 && strings.HasPrefix(p.MediaType, "audio/"):
-		return append(members, lens.Text("input_audio/data", base64.StdEncoding.EncodeToString(p.Data)),
-			lens.Text("input_audio/format", audioFormat(p.MediaType))), nil
-	case kind == "file" && len(p.Data) > 0:
-		if fresh {
-			members = append(members, lens.Text("file/filename", fileName(p.MediaType)))
-		}
-		return append(members, lens.Text("file/file_data", url)), nil
 	}
-	return nil, codec.Unencodablef("a part of kind %q without a place in its item", p.Kind)
+	media := mediaMembers(v, kind, p)
+	if media == nil {
+		return nil, codec.Unencodablef("a part of kind %q without a place in its item", p.Kind)
+	}
+	return append(members, media...), nil
+}
+
+// mediaMembers returns the members of an element with media; nil for one that cannot have
+// those of p.
+func mediaMembers(v rawjson.Value, kind string, p middleware.Part) []lens.Member {
+	url, data := p.URL, len(p.Data) > 0
+	if data {
+		url = codec.DataURL(p)
+	}
+	switch {
+	case slices.Contains(urlKinds, kind) && v.Get(kind).Kind() == rawjson.String && url != "":
+		return []lens.Member{lens.Text(kind, url)}
+	case slices.Contains(urlKinds, kind) && url != "":
+		return []lens.Member{lens.Text(kind+"/url", url)}
+	case kind == "input_audio" && data && strings.HasPrefix(p.MediaType, "audio/"):
+		return []lens.Member{lens.Text("input_audio/data", base64.StdEncoding.EncodeToString(p.Data)), lens.Text("input_audio/format", audioFormat(p.MediaType))}
+	case kind == "file" && data && v.Exists():
+		return []lens.Member{lens.Text("file/file_data", url)}
+	case kind == "file" && data:
+		return []lens.Member{lens.Text("file/filename", fileName(p.MediaType)), lens.Text("file/file_data", url)}
+	}
+	return nil
 }
 
 // thinkingList is the content of a thinking item as Mistral writes it.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/test/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/chat"
@@ -262,7 +263,7 @@ func TestReask(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, requests["plain"])
 	resp := decodeResponse(t, `{"choices":[{"message":{"role":"assistant","content":null,"vendor":1.0,"tool_calls":[{"function":{"name":"f","arguments":"{"}}]},"finish_reason":"tool_calls"}]}`)
-	m := batch.FixIDs(req.Messages, resp.Message)
+	m := history.FixIDs(req.Messages, resp.Message)
 	turn := batch.Turn(m, nil, []middleware.Verdict{{Call: m.ToolCalls[0], Issues: []middleware.Issue{{Code: "syntax"}}}}, batch.ReissueAll,
 		func(middleware.Verdict) string { return "bad" })
 	got, err := chat.Format{}.EncodeRequest(req.With(turn...))

@@ -75,7 +75,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 		}
 		return codec.ReleaseHold, u.Err
 	}
-	fate, at := codec.ReleaseWithPrevious, int64(0)
+	release, at := codec.ReleaseWithPrevious, int64(0)
 	for c := range v.Get("choices").Each() {
 		n, ok := indexOf(c)
 		if !ok {
@@ -90,12 +90,12 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
 			return codec.ReleaseHold, nil
 		case isFilled(delta.Get("content")), isFilled(delta.Get("audio")), fillsOne(delta, textKeys[reasoningTexts:]):
-			fate = codec.ReleaseNow
-		case fate == codec.ReleaseWithPrevious && fillsOne(delta, reasoningKeys):
-			fate = codec.ReleaseAfterText
+			release = codec.ReleaseNow
+		case fillsOne(delta, reasoningKeys):
+			release = max(release, codec.ReleaseAfterText)
 		}
 	}
-	return fate, nil
+	return release, nil
 }
 
 // Snapshot notes what the client may be shown.
@@ -868,8 +868,8 @@ func (g shown) missingDelta(message rawjson.Value, own bool) (delta string, call
 	return codec.Object(left...), calls, nil
 }
 
-// suffix returns what of v, a member of a message, is not in was, its beginning; "" for
-// nothing. Of two lists the last element of was may go on, if it is a text.
+// suffix returns what v, a member of a message, has behind sent, its beginning; "" for
+// nothing.
 func suffix(v, sent rawjson.Value) (string, error) {
 	switch kind := v.Kind(); {
 	case v.Raw() == sent.Raw():
@@ -881,30 +881,39 @@ func suffix(v, sent rawjson.Value) (string, error) {
 		}
 		return lens.Word("", rest).Raw, nil
 	case kind == rawjson.Array && sent.Kind() == kind && v.Len() >= sent.Len():
-		had, rest := slices.Collect(sent.Each()), []string(nil)
-		i := 0
-		for e := range v.Each() {
-			raw := e.Raw()
-			if i < len(had) && raw != had[i].Raw() {
-				text, err := suffix(e.Get("text"), had[i].Get("text"))
-				if err != nil || i < len(had)-1 || e.Get("text").Kind() != rawjson.String {
-					return "", codec.ErrShown
-				}
-				if raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`))); err != nil {
-					return "", err
-				}
-			} else if i < len(had) {
-				raw = ""
-			}
-			if i++; raw != "" {
-				rest = append(rest, raw)
-			}
-		}
-		return lens.List("", rest).Raw, nil
+		return listSuffix(v, sent)
 	case v.Key() == "content" && kind != rawjson.Null && sent.Exists() && sent.Kind() != rawjson.Null:
 		return "", codec.ErrShown
 	}
 	return v.Raw(), nil
+}
+
+// listSuffix is suffix for lists. The last element that was sent may continue, if it is a
+// text.
+func listSuffix(v, sent rawjson.Value) (string, error) {
+	had, i := slices.Collect(sent.Each()), 0
+	var rest []string
+	for e := range v.Each() {
+		raw := e.Raw()
+		switch {
+		case i >= len(had):
+			rest = append(rest, raw)
+		case raw == had[i].Raw():
+		case i < len(had)-1 || e.Get("text").Kind() != rawjson.String:
+			return "", codec.ErrShown
+		default:
+			text, err := suffix(e.Get("text"), had[i].Get("text"))
+			if err == nil {
+				raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`)))
+			}
+			if err != nil {
+				return "", err
+			}
+			rest = append(rest, raw)
+		}
+		i++
+	}
+	return lens.List("", rest).Raw, nil
 }
 
 // eventText writes an event.

@@ -93,35 +93,42 @@ func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text ra
 	r.repeat.fixed[n], r.repeat.n, r.repeat.deliver = u.Bytes[at:], n, deliver
 }
 
-// read reads a unit that is the one before with another text; false if it is not.
+// read reads a unit that differs from the one before in its holes only; false for any other
+// unit.
 func (r *repeat) read(unit string) (known bool, err error) {
 	text, at := "", 0
-	for i := range r.n {
+	for i, kind := range r.holes[:r.n] {
 		if !strings.HasPrefix(unit[at:], r.fixed[i]) {
 			return false, nil
 		}
 		at += len(r.fixed[i])
-		if r.holes[i] == numberHole {
-			from := at
-			for at < len(unit) && '0' <= unit[at] && unit[at] <= '9' {
-				at++
-			}
-			if at == from || at > from+1 && unit[from] == '0' || at > from+15 {
-				return false, nil
-			}
-			continue
-		}
-		end, simple, ok := rawjson.StringEnd(unit, at-1, false)
-		if piece := r.holes[i] == pieceHole; !ok || !piece && (!simple || cut(unit[at:end]) || !HasNoCallWord(unit[at-1:end])) {
+		end, ok := kind.end(unit, at)
+		if !ok {
 			return false, nil
 		}
-		if r.holes[i] != padHole {
-			text = unit[at : end-1]
+		if kind == textHole || kind == pieceHole {
+			text = unit[at:end]
 		}
-		at = end - 1
+		at = end
 	}
 	if r.n == 0 || unit[at:] != r.fixed[r.n] || text == "" {
 		return false, nil
 	}
 	return true, r.deliver(text)
+}
+
+// end returns the end of the value that begins at unit[at], of a string without its quotes;
+// false if the hole may not have that value.
+func (h hole) end(unit string, at int) (end int, ok bool) {
+	if h == numberHole {
+		for end = at; end < len(unit) && '0' <= unit[end] && unit[end] <= '9'; {
+			end++
+		}
+		return end, end > at && (end == at+1 || unit[at] != '0') && end <= at+15
+	}
+	end, simple, ok := rawjson.StringEnd(unit, at-1, false)
+	if !ok || h != pieceHole && (!simple || cut(unit[at:end]) || !HasNoCallWord(unit[at-1:end])) {
+		return 0, false
+	}
+	return end - 1, true
 }

@@ -26,14 +26,14 @@ type Unit struct {
 	Calls bool          // set by Read: a whole answer has calls, so it is not free
 }
 
-// Release is what becomes of a unit.
+// Release says when a unit goes to the client. Of the parts of a unit, the greatest counts.
 type Release uint8
 
-// The fates.
+// The releases.
 const (
 	ReleaseWithPrevious Release = iota // goes with the unit in front of it: a head, a sign of life, a figure
-	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
 	ReleaseAfterText                   // reasoning: shown when text follows, held when a call follows
+	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
 	ReleaseHold                        // a call, an error, an end: held, with all behind it
 )
 
@@ -164,8 +164,8 @@ func (r *Splitter) Safe() int { return r.Buf.Safe() }
 // Comment returns text as a comment of the stream, for a format whose clients skip comments.
 func (r *Splitter) Comment(text string) []byte { return r.Buf.Comment(text) }
 
-// event reads one event of the Buffer. Whether it is held is left to the Buffer.
-func (r *Splitter) event(e Event) (bool, error) {
+// event reads one event of the Buffer, and reports whether the unit is held.
+func (r *Splitter) event(e Event) (hold bool, err error) {
 	if r.Buf.IsArray() && !r.Lists {
 		return true, errList
 	}
@@ -181,39 +181,52 @@ func (r *Splitter) event(e Event) (bool, error) {
 	data := strings.TrimSpace(e.Data)
 	if data != "" {
 		r.last = e
-	}
-	if e.Data == "" && strings.HasPrefix(strings.TrimSpace(e.Text), "{") {
-		v, _ := ParseObject(e.Text)
-		if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
-			u.Name, u.Value = "error", v
-		}
+	} else {
+		u.readBareError()
 	}
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
 		u.Free = r.Buf.isFree(u)
 		return r.unit(u)
 	}
-	var hold, called bool
-	err := borrow(e.Data, func(doc *rawjson.Doc) (err error) {
-		called = true
-		if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
-			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
-		}
-		if r.Buf.IsWhole() {
-			r.whole = func() bool { return r.Buf.isFree(u) && doc.HasPlainKeys() }
-		} else {
-			u.Free = (r.unchanged || !r.Buf.holding) && r.Buf.isFree(u) && doc.HasPlainKeys()
-		}
-		if hold, err = r.unit(u); u.Calls {
-			r.unchanged, r.whole = false, nil
-		}
-		r.Unchanged() // doc does not stay
+	parsed := false
+	err = borrow(e.Data, func(doc *rawjson.Doc) (err error) {
+		parsed = true
+		hold, err = r.document(u, doc)
 		return err
 	})
-	if called {
-		return hold, err
+	if !parsed {
+		u.Err = err
+		return r.unit(u)
 	}
-	u.Err = err
-	return r.unit(u)
+	return hold, err
+}
+
+// readBareError reads the error that some servers send as a line without a field.
+func (u *Unit) readBareError() {
+	if !strings.HasPrefix(strings.TrimSpace(u.Text), "{") {
+		return
+	}
+	v, _ := ParseObject(u.Text)
+	if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
+		u.Name, u.Value = "error", v
+	}
+}
+
+// document reads a unit whose data is doc. It keeps nothing of doc.
+func (r *Splitter) document(u *Unit, doc *rawjson.Doc) (hold bool, err error) {
+	if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
+		u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
+	}
+	if r.Buf.IsWhole() {
+		r.whole = func() bool { return r.Buf.isFree(u) && doc.HasPlainKeys() }
+	} else {
+		u.Free = (r.unchanged || !r.Buf.holding) && r.Buf.isFree(u) && doc.HasPlainKeys()
+	}
+	if hold, err = r.unit(u); u.Calls {
+		r.unchanged, r.whole = false, nil
+	}
+	r.Unchanged() // calls r.whole while doc is there
+	return hold, err
 }
 
 // mostMarks bounds how often a stream that turns from text to reasoning and back is noted:
@@ -256,37 +269,52 @@ func (r *Splitter) unit(u *Unit) (hold bool, err error) {
 // isHasNoCallWord reports whether u is strictly framed, and free of the words for calls.
 func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && HasNoCallWord(u.Bytes) }
 
-// framed reports whether every reader cuts the unit out of the stream in the same way:
-// its bytes are UTF-8 without control characters, and its lines all end in LF, or all in CRLF,
-// and are fields of an event, of which one has data. NEL, LS and PS end lines for some
-// readers, and google-genai for Python joins lines that have no field.
+// framed reports whether every reader cuts the unit out of the stream in the same way. Its
+// bytes are UTF-8 without control characters, and without the letters at which some client
+// ends a line. The rest depends on the framing.
 func (b *Buffer) framed(u *Unit) bool {
-	for i := 0; i < len(u.Bytes); i++ {
-		if c := u.Bytes[i]; c < ' ' && c != '\n' && (c != '\r' || i+1 == len(u.Bytes) || u.Bytes[i+1] != '\n') && (b.framing != whole && b.framing != array || c != '\t' && c != '\r') {
-			return false
-		}
-	}
-	if !utf8.ValidString(u.Bytes) || cut(u.Bytes) {
+	oneText := b.framing == whole || b.framing == array
+	if hasControls(u.Bytes, oneText) || !utf8.ValidString(u.Bytes) || cut(u.Bytes) {
 		return false
 	}
 	switch b.framing {
 	case sse:
-		if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
-			return true
-		}
-		if n := strings.Count(u.Bytes, "\r"); u.folded || n > 0 && n != strings.Count(u.Bytes, "\n") {
-			return false
-		}
-		for line := range strings.SplitSeq(u.Bytes, "\n") {
-			if line = strings.TrimSuffix(line, "\r"); line != "" && !slices.ContainsFunc(fieldStarts, func(f string) bool { return strings.HasPrefix(line, f) }) {
-				return false
-			}
-		}
-		return true
+		return u.framedEvent()
 	case lines:
 		return len(u.Bytes) <= len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
-	case array: // what separates it from the element before
+	case array: // the data follows only the separator
 		return strings.Trim(u.Bytes[:len(u.Bytes)-len(u.Data)], "[, \t\r\n") == ""
+	}
+	return true
+}
+
+// hasControls reports whether text has a control character other than LF and CRLF. In one
+// JSON text, tabs and carriage returns are space between tokens.
+func hasControls(text string, oneText bool) bool {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c >= ' ', c == '\n', oneText && (c == '\t' || c == '\r'), c == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// framedEvent is framed for a server-sent event. Its lines all end in LF, or all in CRLF,
+// and each is a field, because google-genai for Python joins lines without a field. One line
+// has the data.
+func (u *Unit) framedEvent() bool {
+	if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
+		return true
+	}
+	if n := strings.Count(u.Bytes, "\r"); u.folded || n > 0 && n != strings.Count(u.Bytes, "\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(u.Bytes, "\n") {
+		if line = strings.TrimSuffix(line, "\r"); line != "" && !slices.ContainsFunc(fieldStarts, func(f string) bool { return strings.HasPrefix(line, f) }) {
+			return false
+		}
 	}
 	return true
 }

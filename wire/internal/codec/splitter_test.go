@@ -14,7 +14,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// toy is a format in which a unit names its own fate:
+// toy is a format in which a unit names its own release:
 //
 //	{"do": "show", "text": "a"}
 type toy struct {

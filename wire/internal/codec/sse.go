@@ -42,6 +42,11 @@ func (b *Buffer) sniff(text string, end bool) framing {
 	case head[0] == '{':
 		return whole
 	}
+	return b.sniffField(text, end)
+}
+
+// sniffField looks for the first line that has a field.
+func (b *Buffer) sniffField(text string, end bool) framing {
 	for {
 		line := text[b.row:]
 		for _, f := range fields {

@@ -96,32 +96,36 @@ func Canonical(v rawjson.Value) string {
 
 func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	_, scalar := t[""]
-	switch {
+	switch kind := v.Kind(); {
 	case t != nil && len(t) == 0:
 		b.WriteString(OneLine(v.Raw()))
-		return
-	case depth > deepest, scalar && (v.Kind() == rawjson.Object || v.Kind() == rawjson.Array) && !HasNoCallWord(v.Raw()):
+	case depth > deepest, scalar && (kind == rawjson.Object || kind == rawjson.Array) && !HasNoCallWord(v.Raw()):
 		b.WriteString("null")
-		return
-	case v.Kind() == rawjson.String && !utf8.ValidString(v.Raw()):
+	case kind == rawjson.String && !utf8.ValidString(v.Raw()):
 		rawjson.WriteQuoted(b, v.Str())
-		return
-	case v.Kind() == rawjson.Array:
-		before := byte('[')
-		for e := range v.Each() {
-			b.WriteByte(before)
-			t.write(b, e, depth+1)
-			before = ','
-		}
-		if before == '[' {
-			b.WriteByte('[')
-		}
-		b.WriteByte(']')
-		return
-	case v.Kind() != rawjson.Object:
+	case kind == rawjson.Array:
+		t.writeArray(b, v, depth)
+	case kind == rawjson.Object:
+		t.writeObject(b, v, depth)
+	default:
 		b.WriteString(v.Raw())
-		return
 	}
+}
+
+func (t Tree) writeArray(b *strings.Builder, v rawjson.Value, depth int) {
+	before := byte('[')
+	for e := range v.Each() {
+		b.WriteByte(before)
+		t.write(b, e, depth+1)
+		before = ','
+	}
+	if before == '[' {
+		b.WriteByte('[')
+	}
+	b.WriteByte(']')
+}
+
+func (t Tree) writeObject(b *strings.Builder, v rawjson.Value, depth int) {
 	kept := func(m rawjson.Value) bool { return m.Key() != "__proto__" && (t == nil || t.Keeps(m)) }
 	if v.Twins() {
 		winners := map[string]rawjson.Value{} // by folded key
@@ -134,24 +138,17 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 		}
 		kept = func(m rawjson.Value) bool { return winners[rawjson.Fold(m.Key())] == m }
 	}
-	before := byte('{')
+	o := ObjectWriter{B: b}
 	for m := range v.Each() {
 		if !kept(m) {
 			continue
 		}
-		key := m.Key()
-		b.WriteByte(before)
-		rawjson.WriteQuoted(b, key)
-		b.WriteByte(':')
-		if sub := t[key]; t == nil || sub != nil || !writeUnchanged(b, m, depth+1) {
+		o.Key(m.Key())
+		if sub := t[m.Key()]; t == nil || sub != nil || !writeUnchanged(b, m, depth+1) {
 			sub.write(b, m, depth+1)
 		}
-		before = ','
 	}
-	if before == '{' {
-		b.WriteByte('{')
-	}
-	b.WriteByte('}')
+	o.End()
 }
 
 // writeUnchanged writes v as it came, such as the arguments of a call, if all readers find the

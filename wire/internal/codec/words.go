@@ -22,26 +22,17 @@ var keys = append([]string{`"tool_calls`}, words[1:len(words)-3]...)
 // in a spelling that some JSON reader takes for it. text need not be JSON.
 func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
 
-// HasNoCallWord reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
-// Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where
-// one of these is, MayHold reads what is around it.
+// HasNoCallWord reports whether no word for calls occurs in text, a piece of JSON, in any
+// spelling. For most texts it looks at each byte once, because each word holds "call", "_u",
+// "_a" or an escape. MayHold reads the text around one of these.
 func HasNoCallWord(text string) bool {
 	for i := 0; i < len(text); i++ {
-		rest := text[i:]
 		switch text[i] {
-		case 'c', 'C':
-			if len(rest) < 4 || rest[1]|0x20 != 'a' || rest[2]|0x20 != 'l' || rest[3]|0x20 != 'l' {
+		case 'c', 'C', '_', '\\':
+			if !isHint(text[i:]) {
 				continue
 			}
-		case '_':
-			if len(rest) < 2 || rest[1]|0x20 != 'u' && rest[1]|0x20 != 'a' {
-				continue
-			}
-		case '\\': // an escape of a letter
-			if len(rest) < 4 || rest[1] != 'u' || !(rest[2] == '0' && rest[3] <= '1' || rest[2] == '2' && rest[3] == '1') {
-				continue
-			}
-		case 0: // any number of them may stand in a word
+		case 0: // any number of them may be inside a word
 			return !MayHold([]byte(text), keys...)
 		default:
 			continue
@@ -58,6 +49,22 @@ func HasNoCallWord(text string) bool {
 		i += 2*longestWord - 1
 	}
 	return true
+}
+
+// isHint reports whether text begins with what each word for calls has a piece of: "call",
+// "_u", "_a", or the escape of a letter.
+func isHint(text string) bool {
+	switch {
+	case len(text) < 2:
+		return false
+	case text[0] == '_':
+		return text[1]|0x20 == 'u' || text[1]|0x20 == 'a'
+	case len(text) < 4:
+		return false
+	case text[0] == '\\':
+		return text[1] == 'u' && (text[2] == '0' && text[3] <= '1' || text[2] == '2' && text[3] == '1')
+	}
+	return text[1]|0x20 == 'a' && text[2]|0x20 == 'l' && text[3]|0x20 == 'l'
 }
 
 // longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.

@@ -166,8 +166,8 @@ func historyEdits() []func(*middleware.Request) {
 	}
 }
 
-// history makes every one of historyEdits.
-func history(f codec.Format, x Exchange) error {
+// editHistory makes every one of historyEdits.
+func editHistory(f codec.Format, x Exchange) error {
 	req, err := f.DecodeRequest([]byte(x.Request))
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func Laws() []Law {
 		{"a dropped call is gone", dropped},
 		{"an added call is there", added},
 		{"changed text is written", retold},
-		{"history can be edited", history},
+		{"history can be edited", editHistory},
 		{"the rest of a stream completes it", rest},
 		{"a keep-alive changes nothing", alive},
 		{"another framing says the same", framed},

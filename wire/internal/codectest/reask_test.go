@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 // turn is what a re-ask appends after resp, with every function call refused.
 func turn(req *middleware.Request, resp *middleware.Response) ([]middleware.Message, middleware.Message) {
-	m := batch.FixIDs(req.Messages, resp.Message)
+	m := history.FixIDs(req.Messages, resp.Message)
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, c := range m.ToolCalls {
 		verdicts[i] = middleware.Verdict{Call: c}

@@ -100,29 +100,39 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	case s.Buf.IsWhole(), hasFailure(v), blockReason(v) != "":
 		return codec.ReleaseHold, nil
 	}
-	fate := codec.ReleaseWithPrevious
 	candidates, err := on.List(v, "candidates", rawjson.Object)
+	release := codec.ReleaseWithPrevious
 	for _, c := range candidates {
-		if finishWord(on.Get(c, "finishReason"), on.Get(c, "finishMessage").Str()) != "" {
-			return codec.ReleaseHold, nil
-		}
-		parts, err := on.List(on.Get(c, "content"), "parts", rawjson.Object)
-		if err != nil {
-			return codec.ReleaseHold, err
-		}
-		for _, p := range parts {
-			switch text := on.Get(p, "text"); {
-			case on.Get(p, "functionCall").Exists():
-				return codec.ReleaseHold, nil
-			case text.Kind() == rawjson.String && text.Str() == "":
-			case on.Get(p, "thought").Raw() != "true":
-				fate = codec.ReleaseNow
-			case fate == codec.ReleaseWithPrevious:
-				fate = codec.ReleaseAfterText
-			}
+		r, err := candidateRelease(c)
+		if release = max(release, r); release == codec.ReleaseHold {
+			return release, err
 		}
 	}
-	return fate, err
+	return release, err
+}
+
+// candidateRelease is Release for what a unit has of one candidate.
+func candidateRelease(c rawjson.Value) (codec.Release, error) {
+	if finishWord(on.Get(c, "finishReason"), on.Get(c, "finishMessage").Str()) != "" {
+		return codec.ReleaseHold, nil
+	}
+	parts, err := on.List(on.Get(c, "content"), "parts", rawjson.Object)
+	if err != nil {
+		return codec.ReleaseHold, err
+	}
+	release := codec.ReleaseWithPrevious
+	for _, p := range parts {
+		switch text := on.Get(p, "text"); {
+		case on.Get(p, "functionCall").Exists():
+			return codec.ReleaseHold, nil
+		case text.Kind() == rawjson.String && text.Str() == "":
+		case on.Get(p, "thought").Raw() == "true":
+			release = max(release, codec.ReleaseAfterText)
+		default:
+			release = codec.ReleaseNow
+		}
+	}
+	return release, nil
 }
 
 // blockReason returns why the prompt was refused; "" if it was not.
@@ -174,6 +184,17 @@ func (s *stream) Read(u *codec.Unit) error {
 	}
 	s.chunks++
 	s.blocked = s.blocked || blockReason(v) != ""
+	s.readEnvelope(v)
+	for i, c := range candidates {
+		if err := s.readCandidate(c, int64(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEnvelope reads the members of a chunk other than its candidates.
+func (s *stream) readEnvelope(v rawjson.Value) {
 	for m := range v.Each() {
 		switch key := m.Key(); {
 		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
@@ -189,23 +210,22 @@ func (s *stream) Read(u *codec.Unit) error {
 			s.a.extra.Put(camel(key), chunkTree.Value(m))
 		}
 	}
-	for i, v := range candidates {
-		index := int64(i)
-		if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
-			index = n
-		}
-		sink := s.sink
-		if index > 0 { // the first candidate is shown
-			sink = nil
-		}
-		if err := s.candidate(index).read(v, sink); err != nil {
-			return err
-		}
-		if len(s.a.candidates) > maxCandidates {
-			return codec.Shapef("more than %d candidates", maxCandidates)
-		}
+}
+
+// readCandidate reads what a chunk has of the candidate in that place.
+func (s *stream) readCandidate(v rawjson.Value, index int64) error {
+	if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
+		index = n
 	}
-	return nil
+	sink := s.sink
+	if index > 0 { // only the first candidate is shown
+		sink = nil
+	}
+	err := s.candidate(index).read(v, sink)
+	if err == nil && len(s.a.candidates) > maxCandidates {
+		err = codec.Shapef("more than %d candidates", maxCandidates)
+	}
+	return err
 }
 
 // candidate returns the candidate of that index. A stream may have candidates in any

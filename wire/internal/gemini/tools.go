@@ -107,6 +107,14 @@ type element struct {
 	hosted    map[string]bool // the keys that stay
 }
 
+// toolElements are the elements of tools while they are filled.
+type toolElements struct {
+	list   []element
+	last   int      // the element of the function before; -1: there is no list of functions
+	hosted []string // tools of the provider for which a new element is made
+	lead   []string // functions for which a new element is made
+}
+
 // tools returns the elements of tools of a request that is root now. A function that is new goes to the list of
 // the function before it: a server may take one list only. A function with no list
 // to go to, and a tool of the provider from elsewhere, get an element of their own.
@@ -115,12 +123,9 @@ func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	elements, last := make([]element, len(list)), -1 // last: the element of the function before
-	for i, v := range list {
-		elements[i] = element{v: v, hosted: map[string]bool{}}
-		if last < 0 && on.Get(v, listKey).Exists() {
-			last = i
-		}
+	elements := toolElements{last: slices.IndexFunc(list, func(v rawjson.Value) bool { return on.Get(v, listKey).Exists() })}
+	for _, v := range list {
+		elements.list = append(elements.list, element{v: v, hosted: map[string]bool{}})
 	}
 	have, want := make([]string, len(h.is.Tools)), make([]string, len(now))
 	for i, t := range h.is.Tools {
@@ -129,33 +134,41 @@ func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, er
 	for i, t := range now {
 		want[i] = on.Raw(t.Native)
 	}
-	var hosted, lead []string // without an element yet
 	for i, at := range lens.Align(have, want) {
-		text, err := want[i], error(nil)
+		text, home, err := want[i], -1, error(nil)
+		if at >= 0 {
+			home = h.toolsAt[at]
+		}
 		if at < 0 || !codec.SameTool(now[i], h.is.Tools[at]) {
-			text, err = toolText(now[i])
+			if text, err = toolText(now[i]); err != nil {
+				return nil, err
+			}
 		}
-		switch {
-		case err != nil:
-			return nil, err
-		case now[i].Kind != middleware.KindFunction && at >= 0:
-			elements[h.toolsAt[at]].hosted[now[i].Name] = true
-			continue
-		case now[i].Kind != middleware.KindFunction:
-			hosted = append(hosted, text)
-			continue
-		case at >= 0:
-			last = max(last, h.toolsAt[at])
-		}
-		if last < 0 {
-			lead = append(lead, text)
-		} else {
-			elements[last].functions = append(elements[last].functions, text)
-		}
+		elements.add(now[i], text, home)
 	}
+	return elements.texts()
+}
+
+// add adds a tool. home is the element that it was in, -1 for a new tool.
+func (e *toolElements) add(t middleware.Tool, text string, home int) {
+	switch function := t.Kind == middleware.KindFunction; {
+	case !function && home >= 0:
+		e.list[home].hosted[t.Name] = true
+	case !function:
+		e.hosted = append(e.hosted, text)
+	case max(e.last, home) < 0:
+		e.lead = append(e.lead, text)
+	default:
+		e.last = max(e.last, home)
+		e.list[e.last].functions = append(e.list[e.last].functions, text)
+	}
+}
+
+// texts returns the elements that hold a tool.
+func (e *toolElements) texts() ([]string, error) {
 	var out []string
-	for _, e := range elements {
-		text, err := e.text()
+	for _, old := range e.list {
+		text, err := old.text()
 		if err != nil {
 			return nil, err
 		}
@@ -163,9 +176,9 @@ func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, er
 			out = append(out, text)
 		}
 	}
-	out = append(out, hosted...)
-	if len(lead) > 0 {
-		out = append(out, codec.Object(lens.List(listKey, lead)))
+	out = append(out, e.hosted...)
+	if len(e.lead) > 0 {
+		out = append(out, codec.Object(lens.List(listKey, e.lead)))
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
@@ -66,7 +67,7 @@ func TestReaskIsOneInsertion(t *testing.T) {
 			resp, err := format.DecodeResponse(req, []byte(`{"model":"m","message":{"role":"assistant","content":"","new":[1],"tool_calls":[`+c.call+`]},"done":true,"done_reason":"stop"}`))
 			require.NoError(t, err)
 			verdicts := []middleware.Verdict{{Call: resp.Message.ToolCalls[0], Issues: []middleware.Issue{{Code: "type"}}}}
-			turn := batch.Turn(batch.FixIDs(req.Messages, resp.Message), req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "no" })
+			turn := batch.Turn(history.FixIDs(req.Messages, resp.Message), req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "no" })
 			want := before + `,{"role":"assistant","content":"","tool_calls":[` + c.echo + `],"new":[1]},{"role":"tool","content":"no",` + c.reply + `}` + after
 			require.Equal(t, want, encodeRequest(t, req.With(turn...)))
 
@@ -85,7 +86,7 @@ func TestDuplicateIDsAreMended(t *testing.T) {
 	const call = `{"id":"same","function":{"name":"f","arguments":{}}}`
 	resp, err := format.DecodeResponse(req, []byte(`{"message":{"role":"assistant","tool_calls":[`+call+`,`+call+`]},"done":true}`))
 	require.NoError(t, err)
-	m := batch.FixIDs(nil, resp.Message)
+	m := history.FixIDs(nil, resp.Message)
 	require.Equal(t, codec.PlaceID(2), m.ToolCalls[1].ID)
 	req = req.With(m, middleware.ToolReply(m.ToolCalls[0], "1"), middleware.ToolReply(m.ToolCalls[1], "2"))
 	require.Equal(t, `{"messages":[{"role":"assistant","content":"","tool_calls":[`+call+`,{"id":"toolmend_2","function":{"name":"f","arguments":{}}}]},`+

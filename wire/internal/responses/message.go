@@ -549,49 +549,74 @@ func partText(p middleware.Part, text string) (string, error) {
 }
 
 // blockMembers projects p onto a block of the type of v or, without v, of the type that p is
-// written as; text is the type of a text. An image has one member for an address and for
-// data, a file two. Media without a type are taken for an image. logprobs spell a text out,
-// and go when it changes.
+// written as; text is the type of a text.
 func blockMembers(v rawjson.Value, p middleware.Part, text string) ([]lens.Member, error) {
-	typ, url, ext, data := v.Get("type").Str(), p.URL, "", len(p.Data) > 0
-	if data {
-		url = codec.DataURL(p)
-		_, ext, _ = strings.Cut(p.MediaType, "/")
+	typ := v.Get("type").Str()
+	if !v.Exists() {
+		typ = freshType(p, text)
 	}
-	switch {
-	case v.Exists():
-	case p.Kind == middleware.PartText:
-		typ = text
-	case text == "output_text": // the model writes no media
-	case p.Kind == middleware.PartMedia && (strings.HasPrefix(p.MediaType, "image/") || p.MediaType == "" && !data):
-		typ = "input_image"
-	case p.Kind == middleware.PartMedia:
-		typ = "input_file"
-	}
-	members := []lens.Member{lens.Text("type", typ)}
+	var members []lens.Member
 	switch key := textMember(typ); {
 	case key != "" && p.Kind == middleware.PartText && (!v.Exists() || v.Get(key).Kind() == rawjson.String):
-		members = append(members, lens.Text(key, p.Text))
-		if probs := v.Get("logprobs"); probs.Kind() == rawjson.Array && !probs.Empty() && p.Text != v.Get(key).Str() {
-			members = append(members, lens.Raw("logprobs", "[]"))
-		}
-		if !v.Exists() && typ == "output_text" {
-			members = append(members, lens.Raw("annotations", "[]"))
-		}
-		return members, nil
-	case p.Kind != middleware.PartMedia, url == "", data && p.MediaType == "":
+		members = textMembers(v, typ, key, p.Text)
+	case p.Kind == middleware.PartMedia:
+		members = mediaMembers(v, typ, p)
+	}
+	if members == nil {
+		return nil, codec.Unencodablef("a part of kind %q for which its block, or this format, has no member", p.Kind)
+	}
+	return append([]lens.Member{lens.Text("type", typ)}, members...), nil
+}
+
+// freshType returns the type of block that p is written as; "" if there is none. Media
+// without a type are taken for an image. The model, which writes output_text, writes no media.
+func freshType(p middleware.Part, text string) string {
+	switch {
+	case p.Kind == middleware.PartText:
+		return text
+	case text == "output_text" || p.Kind != middleware.PartMedia:
+		return ""
+	case strings.HasPrefix(p.MediaType, "image/") || p.MediaType == "" && len(p.Data) == 0:
+		return "input_image"
+	}
+	return "input_file"
+}
+
+// textMembers returns the members of a block with a text, which is its member key. logprobs
+// spell the text out, so a new text removes them.
+func textMembers(v rawjson.Value, typ, key, text string) []lens.Member {
+	members := []lens.Member{lens.Text(key, text)}
+	if probs := v.Get("logprobs"); probs.Kind() == rawjson.Array && !probs.Empty() && text != v.Get(key).Str() {
+		members = append(members, lens.Raw("logprobs", "[]"))
+	}
+	if !v.Exists() && typ == "output_text" {
+		members = append(members, lens.Raw("annotations", "[]"))
+	}
+	return members
+}
+
+// mediaMembers returns the members of a block with media; nil for one that cannot have those
+// of p. An image has one member for an address and for data, a file two.
+func mediaMembers(v rawjson.Value, typ string, p middleware.Part) []lens.Member {
+	url, data := p.URL, len(p.Data) > 0
+	if data {
+		url = codec.DataURL(p)
+	}
+	switch {
+	case url == "", data && p.MediaType == "":
 	case typ == "input_image":
-		return append(members, lens.Text("image_url", url)), nil
+		return []lens.Member{lens.Text("image_url", url)}
 	case typ == "input_file" && !data:
-		return append(members, lens.Text("file_url", url), lens.None("file_data")), nil
+		return []lens.Member{lens.Text("file_url", url), lens.None("file_data")}
 	case typ == "input_file":
-		members = append(members, lens.None("file_url"), lens.Text("file_data", url))
-		if !v.Exists() { // a file without a name is refused
+		members := []lens.Member{lens.None("file_url"), lens.Text("file_data", url)}
+		if !v.Exists() { // the provider refuses a file without a name
+			_, ext, _ := strings.Cut(p.MediaType, "/")
 			members = append(members, lens.Text("filename", "file."+ext))
 		}
-		return members, nil
+		return members
 	}
-	return nil, codec.Unencodablef("a part of kind %q for which its block, or this format, has no member", p.Kind)
+	return nil
 }
 
 // editReasoning returns v with the text of p. If v has several texts, it cannot be

@@ -133,7 +133,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 		}
 		return codec.ReleaseWithPrevious, nil
 	case isItem(typ):
-		return itemFate(v.Get("item"), typ)
+		return itemRelease(v.Get("item"), typ)
 	case !u.Free:
 		if hold, err := s.findStrayCall(v, typ); hold || err != nil {
 			return codec.ReleaseHold, err
@@ -150,8 +150,8 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	return codec.ReleaseWithPrevious, nil
 }
 
-// itemRelease returns the fate of an event with an item.
-func itemFate(v rawjson.Value, typ string) (codec.Release, error) {
+// itemRelease returns the release of an event with an item.
+func itemRelease(v rawjson.Value, typ string) (codec.Release, error) {
 	if v.Kind() != rawjson.Object {
 		return codec.ReleaseWithPrevious, nil // no client reads an item there
 	}
@@ -862,9 +862,9 @@ func (t *transcript) end(a *answer, resp *middleware.Response, output []string) 
 	return t.out.String(), nil
 }
 
-// item writes what the client lacks of an item: announced without what follows, then
-// piece by piece, then whole, as the provider does. It returns the item as the client
-// has it then.
+// item writes the missing events of an item, as the provider does: the item without its
+// texts and arguments, then these piece by piece, then the whole item. It returns the item as the
+// client has it then.
 func (t *transcript) item(raw string, has clientItem) (string, error) {
 	if raw == "" {
 		return "", codec.ErrShown
@@ -891,20 +891,11 @@ func (t *transcript) item(raw string, has clientItem) (string, error) {
 			return "", err
 		}
 	}
-	typ := v.Get("type").Str()
-	f, isACall := calls[typ]
-	isACall = isACall && f.kind != middleware.KindBuiltin
-	if isACall && v.Get(f.args[0]).Kind() == rawjson.Object { // clients join the deltas, which are strings
-		if raw, err = on.Set(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw())); err == nil {
-			v, err = codec.ParseObject(raw)
-		}
-		if err != nil {
-			return "", err
-		}
+	if v, err = argumentsAsText(v); err != nil {
+		return "", err
 	}
 	t.ids[v.Get("id").Str()] = true
 	index := lens.Raw("output_index", codec.Count(has.index))
-	place := []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}
 	if has.at < 0 {
 		bare, err := announced(v)
 		if err != nil {
@@ -912,18 +903,48 @@ func (t *transcript) item(raw string, has clientItem) (string, error) {
 		}
 		t.write("response.output_item.added", index, lens.Raw("item", bare))
 	}
-	switch {
-	case typ == "message" || typ == "reasoning":
+	if err := t.pieces(v, []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}, has.blocks); err != nil {
+		return "", err
+	}
+	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
+	return v.Raw(), nil
+}
+
+// callForm returns where the client's call v has its arguments; false for any other item.
+func callForm(v rawjson.Value) (f form, ok bool) {
+	f, ok = calls[v.Get("type").Str()]
+	return f, ok && f.kind != middleware.KindBuiltin
+}
+
+// argumentsAsText returns v with the arguments of a call as a string: clients join the
+// deltas, which are strings.
+func argumentsAsText(v rawjson.Value) (rawjson.Value, error) {
+	f, ok := callForm(v)
+	if !ok || v.Get(f.args[0]).Kind() != rawjson.Object {
+		return v, nil
+	}
+	raw, err := on.Set(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw()))
+	if err != nil {
+		return v, err
+	}
+	return codec.ParseObject(raw)
+}
+
+// pieces writes the missing texts of an item, or the arguments of a call. place says which item
+// it is; blocks are the texts that the client has.
+func (t *transcript) pieces(v rawjson.Value, place []lens.Member, blocks []block) error {
+	if typ := v.Get("type").Str(); typ == "message" || typ == "reasoning" {
 		for _, list := range []string{"summary", "content"} {
 			i := int64(0)
 			for b := range v.Get(list).Each() {
-				if err := t.block(place, list, i, b, has.blocks); err != nil {
-					return "", err
+				if err := t.block(place, list, i, b, blocks); err != nil {
+					return err
 				}
 				i++
 			}
 		}
-	case isACall:
+	}
+	if f, ok := callForm(v); ok {
 		event, args := "response.function_call_arguments", textOr(v.Get(f.args[0]), `""`)
 		if f.kind == middleware.KindCustom {
 			event = "response.custom_tool_call_input"
@@ -931,8 +952,7 @@ func (t *transcript) item(raw string, has clientItem) (string, error) {
 		t.write(event+".delta", slices.Concat(place, []lens.Member{lens.Raw("delta", args)})...)
 		t.write(event+".done", slices.Concat(place, []lens.Member{lens.Raw(f.args[0], args)})...)
 	}
-	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
-	return v.Raw(), nil
+	return nil
 }
 
 // ownID returns an item with an id that no other item of the stream has: clients join

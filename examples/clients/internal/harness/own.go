@@ -59,8 +59,8 @@ func cache(next middleware.ModelCall) middleware.ModelCall {
 	}
 }
 
-// runBehind runs the program against a proxy with mw in it, in front of server.
-func runBehind(t *testing.T, p Path, server *fake.Server, mw middleware.Middleware) func() printed {
+// runThrough runs the program against a proxy with mw in it, in front of server.
+func runThrough(t *testing.T, p Path, server *fake.Server, mw middleware.Middleware) func() printed {
 	upstream, err := url.Parse(server.URL)
 	require.NoError(t, err)
 	base := upstream.Path
@@ -109,7 +109,7 @@ func own(t *testing.T, p Path) {
 	t.Run("guardrail", func(t *testing.T) {
 		server := fake.New(p.Wire, good)
 		defer server.Close()
-		got := runBehind(t, p, server, guardrail)()
+		got := runThrough(t, p, server, guardrail)()
 		require.Equal(t, "Ask about something else.", got.text)
 		require.Empty(t, got.calls)
 		require.Empty(t, server.Requests())
@@ -118,7 +118,7 @@ func own(t *testing.T, p Path) {
 		t.Run(name, func(t *testing.T) {
 			server := fake.New(p.Wire, good)
 			defer server.Close()
-			got := runBehind(t, p, server, mw)()
+			got := runThrough(t, p, server, mw)()
 			require.Equal(t, both.Text, got.text)
 			same(t, p, both.Calls, got.calls)
 			require.Empty(t, server.Requests())
@@ -127,7 +127,7 @@ func own(t *testing.T, p Path) {
 	t.Run("cache", func(t *testing.T) {
 		server := fake.New(p.Wire, good, args(`{}`))
 		defer server.Close()
-		ask := runBehind(t, p, server, cache)
+		ask := runThrough(t, p, server, cache)
 		first := ask()
 		require.Equal(t, first, ask())
 		same(t, p, good.Calls, first.calls)

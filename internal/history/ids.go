@@ -1,4 +1,4 @@
-package batch
+package history
 
 import (
 	"strconv"
@@ -118,6 +118,6 @@ func blank(id string) bool { return strings.TrimSpace(id) == "" }
 
 const madeUpPrefix = "toolmend_"
 
-// madeUp reports whether FixIDs made id. Such an id says at which place a call
-// is, not which call it is.
-func madeUp(id string) bool { return strings.HasPrefix(id, madeUpPrefix) }
+// IsMadeUp reports whether FixIDs made id. Such an id numbers the place of a call,
+// and does not identify the call.
+func IsMadeUp(id string) bool { return strings.HasPrefix(id, madeUpPrefix) }

@@ -44,25 +44,6 @@ func ExampleTurn() {
 	// tool "book_it_"
 }
 
-func ExampleEcho() {
-	m := middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "ls<|end|>", Arguments: "oops"})
-	c := batch.Echo(m, nil).ToolCalls[0]
-	fmt.Println(c.Name, c.Arguments)
-	// Output: ls__end__ {}
-}
-
-func ExampleFixIDs() {
-	history := []middleware.Message{middleware.Assistant("", search)}
-	m := batch.FixIDs(history, middleware.Assistant("", middleware.ToolCall{Name: "a"}, middleware.ToolCall{ID: "1"}, middleware.ToolCall{ID: "9"}))
-	for _, c := range m.ToolCalls {
-		fmt.Println(c.ID)
-	}
-	// Output:
-	// toolmend_2
-	// toolmend_3
-	// 9
-}
-
 func ExampleSplice() {
 	kept := middleware.Assistant("", search, book)
 	fixed := middleware.Assistant("", middleware.ToolCall{ID: "7", Name: "book", Arguments: `{"seat": "12A", "flight": "SK4"}`})

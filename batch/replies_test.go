@@ -1,7 +1,6 @@
 package batch_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,45 +50,6 @@ func TestOneReplyForEachCallInCallOrder(t *testing.T) {
 		}
 	}
 	require.Empty(t, batch.Replies(nil, batch.ReissueAll, wrong))
-}
-
-func TestEcho(t *testing.T) {
-	t.Parallel()
-	tools := []middleware.Tool{{Name: "known tool.v1"}}
-	for name, c := range map[string]struct{ sent, want middleware.ToolCall }{
-		"an object stays":           {call("1", "a", ` {"b" : 1.0}`), call("1", "a", ` {"b" : 1.0}`)},
-		"an array":                  {call("1", "a", `[1]`), call("1", "a", "{}")},
-		"text":                      {call("1", "a", `"x"`), call("1", "a", "{}")},
-		"nothing":                   {call("1", "a", ""), call("1", "a", "{}")},
-		"cut off":                   {call("1", "a", `{"b": `), call("1", "a", "{}")},
-		"two":                       {call("1", "a", `{} {}`), call("1", "a", "{}")},
-		"not UTF-8":                 {call("1", "a", "{\"b\": \"\xff\"}"), call("1", "a", "{}")},
-		"cut behind a member":       {call("1", "a", `{"b": 1.0, "c": [2], "d": "x`), call("1", "a", `{"b": 1.0, "c": [2]}`)},
-		"a number that may go on":   {call("1", "a", `{"b": 1, "c": 3`), call("1", "a", `{"b": 1}`)},
-		"broken behind a member":    {call("1", "a", `{"b": 1, "c": 3 "d": 4}`), call("1", "a", `{"b": 1}`)},
-		"broken and repeated":       {call("1", "a", `{"b": 1, "c": 2, "b": 3, "d`), call("1", "a", `{"b": 1, "c": 2}`)},
-		"more than 8 KiB":           {call("1", "a", `{"b": 1, "c": "`+strings.Repeat("x", 9000)+`", "d": 1`), call("1", "a", `{"b": 1}`)},
-		"a declared name stays":     {call("1", "known tool.v1", "{}"), call("1", "known tool.v1", "{}")},
-		"an undeclared one":         {call("1", "ls<|channel|>", "{}"), call("1", "ls__channel__", "{}")},
-		"no name":                   {call("1", "", "{}"), call("1", "unnamed", "{}")},
-		"a long one":                {call("1", strings.Repeat("n", 100), "{}"), call("1", strings.Repeat("n", 64), "{}")},
-		"custom calls stay":         {middleware.ToolCall{Kind: middleware.KindCustom, Name: "p q", Arguments: "free"}, middleware.ToolCall{Kind: middleware.KindCustom, Name: "p q", Arguments: "free"}},
-		"foreign calls stay":        {middleware.ToolCall{Kind: middleware.KindBuiltin, Name: "c"}, middleware.ToolCall{Kind: middleware.KindBuiltin, Name: "c"}},
-		"duplicate keys are no bar": {call("1", "a", `{"b": 1, "b": 2}`), call("1", "a", `{"b": 1, "b": 2}`)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			native := &middleware.Native{Dialect: "d", Raw: "r"}
-			m := middleware.Assistant("text", c.sent)
-			m.Native = native
-			before := m.Clone()
-			echo := batch.Echo(m, tools)
-			require.Equal(t, []middleware.ToolCall{c.want}, echo.ToolCalls)
-			require.Equal(t, "text", echo.Text())
-			require.Same(t, native, echo.Native)
-			require.Equal(t, before, m, "the message itself is not changed")
-		})
-	}
 }
 
 // The replies have the ids and names of the echo, whatever the verdicts

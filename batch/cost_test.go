@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -39,7 +40,7 @@ func TestWorkIsLinear(t *testing.T) {
 	const n = 10_000
 	kept, other := message(n, "a"), message(n, "b")
 	for name, work := range map[string]func(){
-		"FixIDs":                   func() { batch.FixIDs([]middleware.Message{other}, kept) },
+		"FixIDs":                   func() { history.FixIDs([]middleware.Message{other}, kept) },
 		"Splice by id":             func() { batch.Splice(kept, kept, broken(kept)) },
 		"Splice by name":           func() { batch.Splice(kept, other, broken(kept)) },
 		"Splice of repeated calls": func() { batch.Splice(kept, other, held(kept)) },
@@ -83,16 +84,4 @@ func TestTurnEndsAtTheLimit(t *testing.T) {
 		require.Equal(t, "a", turn[1].ToolCallID)
 		require.Equal(t, "This call was not executed, because its message holds too many tool calls.\n\nsaid of too_many_calls", turn[1].Text())
 	}
-}
-
-// What is sent back of a message is bounded; ordinary calls stay whole.
-func TestEchoIsBounded(t *testing.T) {
-	t.Parallel()
-	large := `{"a":1,"b":"` + strings.Repeat("x", 600<<10) + `"}`
-	m := middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "t", Arguments: large}, middleware.ToolCall{ID: "2", Name: "t", Arguments: large},
-		middleware.ToolCall{ID: "3", Name: "t", Arguments: `{"c":2}`})
-	echo := batch.Echo(m, nil)
-	require.Equal(t, large, echo.ToolCalls[0].Arguments)
-	require.Equal(t, `{"a":1}`, echo.ToolCalls[1].Arguments)
-	require.Equal(t, `{"c":2}`, echo.ToolCalls[2].Arguments)
 }

@@ -1,0 +1,26 @@
+package mend_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// A schema that was read before gives the same repair as the text of the schema.
+func TestReadSchema(t *testing.T) {
+	t.Parallel()
+	in := mend.Input{Tool: middleware.Tool{Parameters: []byte(`{"properties":{"a":{"type":"integer"}}}`)}, Arguments: `{"a":"1"}`,
+		Issues:   []middleware.Issue{{Code: "type", Pointer: "/a"}},
+		Rules:    []mend.Rule{mend.Coerce},
+		Validate: func(string) []middleware.Issue { return nil }}
+	fixed, _, ok := mend.Arguments(in)
+	require.True(t, ok)
+	in.Schema = mend.ReadSchema(in.Tool.Parameters)
+	in.Tool = middleware.Tool{}
+	again, _, ok := mend.Arguments(in)
+	require.True(t, ok)
+	require.Equal(t, fixed, again)
+}
