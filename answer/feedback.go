@@ -31,11 +31,11 @@ func (c *checker) instructions() string {
 
 // turn returns the messages that the next request appends: the invalid answer
 // and a user message.
-func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
+func (s *answerStep) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
 	if echo := text.Defuse(text.Clip(strings.ToValidUTF8(sent, ""), maxEcho)); strings.TrimSpace(echo) == "" {
-		m = history.Said("")
+		m = history.Text("")
 	} else if echo != sent {
 		m = withText(m, echo)
 	}
@@ -51,7 +51,7 @@ func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 }
 
 // feedback is the built-in text.
-func (s *step) feedback() string {
+func (s *answerStep) feedback() string {
 	var b strings.Builder
 	b.WriteString("Your answer is not valid. Fix the following errors and send the whole answer again:\n")
 	for n, i := range s.issues {
@@ -84,7 +84,7 @@ func (s *step) feedback() string {
 }
 
 // excerpt adds the schema, or for a long schema the parts that failed.
-func (s *step) excerpt(b *strings.Builder) {
+func (s *answerStep) excerpt(b *strings.Builder) {
 	if len(s.o.Schema) <= maxSchema {
 		b.WriteString("\n\nJSON Schema of the answer:\n" + string(s.o.Schema))
 		return

@@ -8,14 +8,14 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one request on its way through the middleware. It calls the model
+// answerStep is one request on its way through the middleware. It calls the model
 // until the text is valid or an attempt must not follow.
-type step struct {
+type answerStep struct {
 	*checker
 	next  middleware.ModelCall
 	req   *middleware.Request    // the caller's request
@@ -27,15 +27,15 @@ type step struct {
 	attempt  int
 	last     *middleware.Response // the last response, as sent
 	issues   []middleware.Issue   // the issues of last
-	failures repeat.Watch         // detects repetitions
+	failures loopstate.Watch      // detects repetitions
 	repaired bool                 // the text that is returned differs from the text that was sent
 }
 
-func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *step {
+func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *answerStep {
 	if c.o.Instruct {
 		req = req.WithSystem(c.instructions())
 	}
-	s := &step{checker: c, next: next, req: req, asked: req}
+	s := &answerStep{checker: c, next: next, req: req, asked: req}
 	if req.Sink != nil {
 		s.held = &heldText{sink: run.Sink("answer", req.Sink)}
 		watched := *s.asked
@@ -60,7 +60,7 @@ func (c *checker) notes() []string {
 	return notes
 }
 
-func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+func (s *answerStep) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
 		resp, err := s.tally.Call(ctx, s.next, s.asked)
@@ -77,7 +77,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 }
 
 // handle validates an answer. If done is true, resp and err are the outcome.
-func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
+func (s *answerStep) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
 	switch {
 	case len(resp.Message.ToolCalls) > 0:
 		return true, resp, nil
@@ -119,8 +119,8 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 }
 
 // again appends the failed turn to the request, or ends the step.
-func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
-	s.failures.Failed(repeat.Text(sent))
+func (s *answerStep) again(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
+	s.failures.Failed(loopstate.Text(sent))
 	why := s.failures.Ended(s.attempt, "invalid answer")
 	switch {
 	case s.attempt >= s.o.MaxAttempts:
@@ -141,7 +141,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 // exhausted raises, or marks the message. A text that the options pass on is still
 // an answer. Inside argsvalidate the text of the zero value is not: argsvalidate
 // decides (see middleware.Response.Unusable).
-func (s *step) exhausted(ctx context.Context) (done bool, _ *middleware.Response, _ error) {
+func (s *answerStep) exhausted(ctx context.Context) (done bool, _ *middleware.Response, _ error) {
 	raises := s.o.OnExhausted.Raises(s.req)
 	if raises || s.o.OnExhausted == middleware.Pass {
 		s.tally.SetAnswer(s.issues, nil, nil)
@@ -157,12 +157,12 @@ func (s *step) exhausted(ctx context.Context) (done bool, _ *middleware.Response
 }
 
 // wrong returns the reasons why the last answer is invalid, as an error.
-func (s *step) wrong(reasons ...error) *Error {
+func (s *answerStep) wrong(reasons ...error) *Error {
 	return &Error{Response: s.last, Issues: s.issues, reasons: append(reasons, ErrInvalid), attempts: s.attempt}
 }
 
 // ended adds the issues of the last answer to the error of an ended context.
-func (s *step) ended(err error) error {
+func (s *answerStep) ended(err error) error {
 	if len(s.issues) == 0 {
 		return fmt.Errorf("answer: ended in attempt %d: %w", s.attempt, err)
 	}
@@ -170,7 +170,7 @@ func (s *step) ended(err error) error {
 }
 
 // cut does the same if the context interrupted a model call.
-func (s *step) cut(ctx context.Context, err error) error {
+func (s *answerStep) cut(ctx context.Context, err error) error {
 	if s.last == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *step) cut(ctx context.Context, err error) error {
 }
 
 // finish sends the text to the sink and completes the report.
-func (s *step) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
+func (s *answerStep) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
 	if err == nil && s.held != nil {
 		err = s.held.show(resp.Message.Text(), s.repaired)
 	}

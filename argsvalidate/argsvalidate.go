@@ -51,7 +51,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
-	"github.com/toolmend/toolmend/internal/validators"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
@@ -131,6 +131,13 @@ type ToolOptions struct {
 // arguments are validated too. A panic or a timeout counts as false.
 type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (arguments string, ok bool)
 
+// New returns NewValidator(o).Middleware(). It panics if o.Validate fails.
+//
+// Position: outside retry, so that a re-ask gets its own attempts. Inside
+// tracing, so that one span covers all attempts. Outside any middleware that
+// rewrites calls: calls that are rewritten outside it are not validated.
+func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() }
+
 // UnknownTools selects the status of a call to an undeclared tool. It does not
 // apply to a tool that the request announces in another way than by listing it:
 //
@@ -156,6 +163,17 @@ const (
 	PassUnknown                           // the call is unchecked, if its arguments are a JSON object and the rules accept it
 )
 
+var unknownWords = text.Words{"", "reject", "pass"}
+
+// String returns the word of the constant, such as "pass", and "default" for 0.
+func (u UnknownTools) String() string { return unknownWords.Of(uint8(u)) }
+
+// MarshalText returns the text of String.
+func (u UnknownTools) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText sets u to the constant with this word: reject or pass.
+func (u *UnknownTools) UnmarshalText(word []byte) error { return unknownWords.Parse(word, (*uint8)(u)) }
+
 // UnusableSchemas selects the status of a call to a tool whose schema does not
 // compile or would cost too much.
 type UnusableSchemas uint8
@@ -165,6 +183,19 @@ const (
 	PassUnusable   UnusableSchemas = iota + 1 // the default: the call is unchecked, if its arguments are a JSON object and the rules accept it
 	RejectUnusable                            // the call is invalid, with the issue unusable_schema
 )
+
+var unusableWords = text.Words{"", "pass", "reject"}
+
+// String returns the word of the constant, such as "reject", and "default" for 0.
+func (u UnusableSchemas) String() string { return unusableWords.Of(uint8(u)) }
+
+// MarshalText returns the text of String.
+func (u UnusableSchemas) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText sets u to the constant with this word: pass or reject.
+func (u *UnusableSchemas) UnmarshalText(word []byte) error {
+	return unusableWords.Parse(word, (*uint8)(u))
+}
 
 // Properties selects the status of an undeclared property under an open
 // schema: one that declares properties and does not say whether it allows
@@ -188,6 +219,41 @@ const (
 	AsIssue                     // the call is invalid; its issue says that the call could not be checked, and not why
 	Ignore                      // the rule is skipped, and the report has a note
 )
+
+// Constrain selects whether a re-ask makes the provider's server constrain what the
+// model writes to a call of the tool whose call was invalid. A constrained call is
+// valid more often than right: see docs/feedback.md.
+//
+// A re-ask is constrained only if the message had one call, its issues are about the
+// form of the arguments, and the tool is not destructive: a forced call cannot be taken
+// back by the model. If the provider refuses the constraint, or the answer has no call,
+// the model is asked once more without it, and not constrained again in this step. The
+// refused model call is in the report and does not count as an attempt.
+type Constrain uint8
+
+// The constraints.
+const (
+	// NoConstraint is the default.
+	NoConstraint Constrain = iota + 1
+	// ConstrainNamed sets the request's tool choice to the tool, and the tool to strict.
+	// The format must have a tool choice: Ollama's own has none.
+	ConstrainNamed
+	// ConstrainResponseFormat demands the call as a JSON text, and makes a call of it. It is for
+	// servers that ignore a tool choice, such as llama.cpp: OpenAI Chat's format and
+	// Ollama's. A schema with $ref is not used.
+	ConstrainResponseFormat
+)
+
+var constrainWords = text.Words{"", "off", "named", "response-format"}
+
+// String returns the word of the constant, such as "named", and "default" for 0.
+func (c Constrain) String() string { return constrainWords.Of(uint8(c)) }
+
+// MarshalText returns the text of String.
+func (c Constrain) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText sets c to the constant with this word: off, named or response-format.
+func (c *Constrain) UnmarshalText(word []byte) error { return constrainWords.Parse(word, (*uint8)(c)) }
 
 // Limits limit the calls of one message and the arguments of one call. A zero
 // field means its default.
@@ -283,9 +349,6 @@ func (l Limits) scan() rawjson.Limits {
 // does not check schemas: a schema that does not compile is a note in the report
 // of each step that calls its tool.
 func (o Options) Validate() error {
-	wrong := func(field, what string, got any) error {
-		return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
-	}
 	for _, n := range []struct {
 		field string
 		value int
@@ -300,43 +363,58 @@ func (o Options) Validate() error {
 		{"Limits.Turns", o.Limits.Turns, 1 << 30},
 	} {
 		if n.value < 0 || n.value > n.most {
-			return wrong(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
+			return invalidOption(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
 		}
 	}
 	if o.RuleTimeout < 0 {
-		return wrong("RuleTimeout", "must not be negative", o.RuleTimeout)
+		return invalidOption("RuleTimeout", "must not be negative", o.RuleTimeout)
 	}
 	if o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known() {
-		return wrong("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
+		return invalidOption("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
 	}
 	if o.UnusableSchemas > RejectUnusable {
-		return wrong("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
+		return invalidOption("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
 	}
 	if o.Constrain > ConstrainResponseFormat {
-		return wrong("Constrain", "not one of the constants", uint8(o.Constrain))
+		return invalidOption("Constrain", "not one of the constants", uint8(o.Constrain))
 	}
 	if _, ok := schema.Dialect(o.Dialect); !ok && o.Dialect != "" {
-		return wrong("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
+		return invalidOption("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
 	}
+	if err := o.validateFunctions(); err != nil {
+		return err
+	}
+	return o.validateTools()
+}
+
+func invalidOption(field, what string, got any) error {
+	return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
+}
+
+func (o Options) validateFunctions() error {
 	for i, f := range o.Fixers {
 		if f == nil {
-			return wrong(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
+			return invalidOption(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
 		}
 	}
 	for i, r := range o.Rules {
 		if isNil(r) {
-			return wrong(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
+			return invalidOption(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
 		}
-		if c, ok := inner(r).(interface{ validate() error }); ok {
+		if c, ok := unwrapRule(r).(interface{ validate() error }); ok {
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("argsvalidate: Rules[%d]: %w", i, err)
 			}
 		}
 	}
+	return nil
+}
+
+func (o Options) validateTools() error {
 	names := map[string]bool{}
 	for i, t := range o.Tools {
 		if t.Name == "" || names[t.Name] {
-			return wrong(fmt.Sprintf("Tools[%d].Name", i), "must be set and unique", fmt.Sprintf("%q", t.Name))
+			return invalidOption(fmt.Sprintf("Tools[%d].Name", i), "must be set and unique", fmt.Sprintf("%q", t.Name))
 		}
 		names[t.Name] = true
 	}
@@ -372,40 +450,4 @@ func (t ToolOptions) validate(where string) error {
 		return fmt.Errorf("argsvalidate: %s: MaxAttempts: must be 0 to %d, got %d", where, maxAttempts, t.MaxAttempts)
 	}
 	return nil
-}
-
-// New returns NewValidator(o).Middleware(). It panics if o.Validate fails.
-//
-// Position: outside retry, so that a re-ask gets its own attempts. Inside
-// tracing, so that one span covers all attempts. Outside any middleware that
-// rewrites calls: calls that are rewritten outside it are not validated.
-func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() }
-
-// Middleware returns the middleware that validates each response and re-asks
-// the model. It is safe for concurrent use.
-//
-// A step returns one of these: a response whose calls are all valid; after the
-// last attempt, an *Error or what Options.OnExhausted selects; or the error of
-// the model call. A message that a layer inside has marked as invalid is
-// returned with Pass, and is an *Error otherwise.
-//
-// A response without tool calls to the first attempt is returned unchanged,
-// unless the request demands a call (ToolChoice). Then the model is asked once
-// more for a call. If it sends none again, the step returns an error with
-// ErrNoCall, or with Pass the response and a note. A response passes if it was
-// refused, filtered or cut off, or if it has a call that the provider ran.
-//
-// A request's Sink gets only valid tool calls, once the step has accepted
-// them. If the returned message is not that of the last attempt, the Sink
-// first gets EventReset and the text of the returned message.
-func (v *Validator) Middleware() middleware.Middleware {
-	return func(next middleware.ModelCall) middleware.ModelCall {
-		if next == nil {
-			panic("argsvalidate: New: the model call is nil")
-		}
-		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			validators.Report(ctx, v)
-			return newStep(ctx, v, next, req).run(ctx)
-		}
-	}
 }

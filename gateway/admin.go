@@ -19,8 +19,8 @@ func (g *Gateway) Admin() http.Handler {
 	})
 }
 
-// ownPages serves the paths below ownPath. The probes say nothing but ok or not,
-// and need no key. all means that the listener serves the other pages too.
+// ownPages serves the paths below ownPath. The probes answer ok or not, and need no key. all
+// means that the listener serves the other pages too.
 func (g *Gateway) ownPages(w http.ResponseWriter, r *http.Request, s *state, all bool) {
 	page := strings.TrimPrefix(r.URL.Path, ownPath)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

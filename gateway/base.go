@@ -40,7 +40,7 @@ type dialer struct {
 	refused time.Duration
 }
 
-// DialContext is that of an http.Transport.
+// DialContext is for http.Transport.
 func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	end := time.Now().Add(d.refused)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {

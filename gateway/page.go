@@ -14,11 +14,10 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Page says whether the gateway has a page that shows its steps. The page is at
-// /_toolmend/, on AdminListen if that is set, else on Listen if that is
-// loopback, else nowhere. It shows the contents of calls. PagePath opens it, and
-// the key in the environment variable TOOLMEND_ADMIN_KEY by HTTP Basic
-// authentication.
+// Page configures the page that shows the steps of a gateway, with the contents of calls. It is
+// at /_toolmend/ on AdminListen. Without AdminListen it is on Listen if that is loopback, else
+// there is no page. PagePath opens it, and so does the key in the environment variable
+// TOOLMEND_ADMIN_KEY, by HTTP Basic authentication.
 type Page struct {
 	// Off means that there is no page and no step is kept.
 	Off bool `toml:"off,omitempty"`
@@ -42,7 +41,7 @@ func (g *Gateway) PagePath() string {
 	return ownPath + "/?token=" + g.token
 }
 
-// newPage returns the handler of the page, or nil if there is none.
+// newPage returns the handler of the page, or nil if there is no page.
 func (g *Gateway) newPage(c Config, s *state) (http.Handler, error) {
 	key, err := adminKey()
 	if err != nil {
@@ -63,7 +62,7 @@ func (g *Gateway) resizePage(c Config, s *state) {
 	}
 }
 
-// adminKey returns the key that opens the page beside the token, or "".
+// adminKey returns the key that opens the page as the token does, or "".
 func adminKey() (string, error) {
 	key, set := os.LookupEnv(adminKeyVariable)
 	if !set {
@@ -88,7 +87,7 @@ func (k *keeper) observed(x *exchange) {
 	guarded(k.metrics, k.log, x, "a step is not on the page", func() { k.steps.Add(x.step()) })
 }
 
-// step returns what the page shows of x.
+// step returns x as the page shows it.
 func (x *exchange) step() report.Step {
 	s := report.Step{
 		Time: x.start, Source: x.upstream, Client: x.client, Mode: string(x.mode), Format: x.dialect, Path: x.path, Model: x.model(),

@@ -25,7 +25,7 @@ func TestDestructiveToolsAreMarked(t *testing.T) {
 		"said not to be":      {&sdk.ToolAnnotations{DestructiveHint: &no}, false},
 		"read-only after all": {&sdk.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &yes}, false},
 	} {
-		s := with(t, mcp.Options{}, &sdk.Tool{Name: "write", Annotations: c.hints, InputSchema: json.RawMessage(`{"type":"object"}`)}, says("text"))
+		s := with(t, mcp.Options{}, &sdk.Tool{Name: "write", Annotations: c.hints, InputSchema: json.RawMessage(`{"type":"object"}`)}, textHandler("text"))
 		require.Equal(t, c.want, tools(t, s)[0].Def.Destructive, name)
 	}
 }

@@ -23,8 +23,8 @@ const anyObject = `{"type":"object"}`
 
 type handler = func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error)
 
-// says is a handler that returns text.
-func says(text string) handler {
+// textHandler is a handler that returns text.
+func textHandler(text string) handler {
 	return func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil
 	}
@@ -151,8 +151,8 @@ func (r *raw) reply(req *jsonrpc.Request, answer func(string, json.RawMessage) (
 	_ = r.conn.Write(context.Background(), resp)
 }
 
-// say sends a notification.
-func (r *raw) say(method string) {
+// notify sends a notification.
+func (r *raw) notify(method string) {
 	_ = r.conn.Write(context.Background(), &jsonrpc.Request{Method: method, Params: json.RawMessage(`{}`)})
 }
 

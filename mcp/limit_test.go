@@ -111,7 +111,7 @@ func (spaces) Read(p []byte) (int, error) {
 func TestUnseenCharacters(t *testing.T) {
 	t.Parallel()
 	server := sdk.NewServer(&sdk.Implementation{Name: "files\nINFO all is well\x1b[2K\u202e", Version: "1"}, nil)
-	server.AddTool(tool("a", anyObject), says("a\tb\r\nc\x1b[2K\x00\u202ed\u200be\U000e0041f\u2066"))
+	server.AddTool(tool("a", anyObject), textHandler("a\tb\r\nc\x1b[2K\x00\u202ed\u200be\U000e0041f\u2066"))
 	theirs, ours := sdk.NewInMemoryTransports()
 	session, err := server.Connect(context.Background(), theirs, nil)
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 func TestToolAsTheServerDescribesIt(t *testing.T) {
 	t.Parallel()
 	s := with(t, mcp.Options{Prefix: "f_", Timeout: time.Second}, &sdk.Tool{Name: "read", Title: "Read  a\nfile\u202e", Description: "Reads <it>.",
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, Title: "x"}, InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}, says("text"))
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, Title: "x"}, InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)}, textHandler("text"))
 	got := tools(t, s)[0]
 	require.Equal(t, middleware.Tool{Name: "f_read", Description: "Reads <it>.", Parameters: json.RawMessage(`{"properties":{"path":{"type":"string"}},"type":"object"}`)}, got.Def)
 	require.Equal(t, "Read a file", got.Title)
@@ -49,7 +49,7 @@ func TestListIsKeptCurrentBetweenSteps(t *testing.T) {
 			s := connect(t, older{transport, version}, mcp.Options{Client: &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { heard <- struct{}{} }}})
 			require.Empty(t, tools(t, s))
 			server.AddTool(tool("grow", anyObject), func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-				server.AddTool(tool("new", anyObject), says("from the new one"))
+				server.AddTool(tool("new", anyObject), textHandler("from the new one"))
 				server.RemoveTools("grow")
 				return &sdk.CallToolResult{}, nil
 			})
@@ -136,7 +136,7 @@ func TestSliceChangesOnlyWithTheTools(t *testing.T) {
 	require.Len(t, r.asked("tools/list"), 2)
 
 	set(page("", listed("a", `{"type":"object","required":["x"]}`)))
-	r.say("notifications/tools/list_changed")
+	r.notify("notifications/tools/list_changed")
 	soon(t, func() bool { return &tools(t, s)[0] != &one[0] }, "the new list is there")
 	require.Contains(t, string(tools(t, s)[0].Def.Parameters), "required")
 }
@@ -148,7 +148,7 @@ func TestManyNotificationsCostOneReading(t *testing.T) {
 	heard := atomic.Int64{}
 	s := connect(t, transport, mcp.Options{Client: &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { heard.Add(1) }}})
 	for range 1000 {
-		r.say("notifications/tools/list_changed")
+		r.notify("notifications/tools/list_changed")
 	}
 	soon(t, func() bool { return heard.Load() == 1000 }, "all are heard")
 	tools(t, s)
@@ -312,7 +312,7 @@ func TestAdmit(t *testing.T) {
 	t.Parallel()
 	server, transport := newServer(t)
 	for _, n := range []string{"keep", "drop", "panic"} {
-		server.AddTool(tool(n, anyObject), says(n))
+		server.AddTool(tool(n, anyObject), textHandler(n))
 	}
 	s := connect(t, transport, mcp.Options{Admit: func(e mcp.Entry, tool *agentloop.Tool) bool {
 		if e.Tool == "panic" {
@@ -333,9 +333,9 @@ func TestJoin(t *testing.T) {
 	t.Parallel()
 	one, to1 := newServer(t)
 	two, to2 := newServer(t)
-	one.AddTool(tool("a", anyObject), says("1a"))
-	two.AddTool(tool("a", anyObject), says("2a"))
-	two.AddTool(tool("b", anyObject), says("2b"))
+	one.AddTool(tool("a", anyObject), textHandler("1a"))
+	two.AddTool(tool("a", anyObject), textHandler("2a"))
+	two.AddTool(tool("b", anyObject), textHandler("2b"))
 	first, second := connect(t, to1, mcp.Options{Name: "first"}), connect(t, to2, mcp.Options{Name: "second"})
 	set := mcp.Join(first, second)
 	ts := tools(t, set)
@@ -358,13 +358,13 @@ func TestJoin(t *testing.T) {
 func TestConcurrently(t *testing.T) {
 	t.Parallel()
 	server, transport := newServer(t)
-	server.AddTool(tool("stays", anyObject), says("here"))
+	server.AddTool(tool("stays", anyObject), textHandler("here"))
 	s := connect(t, transport, mcp.Options{})
 	set := mcp.Join(s)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range 50 {
-			server.AddTool(tool(fmt.Sprint("t", i), anyObject), says("x"))
+			server.AddTool(tool(fmt.Sprint("t", i), anyObject), textHandler("x"))
 			s.Changed()
 		}
 	})

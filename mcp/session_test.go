@@ -195,7 +195,7 @@ func TestCloseDuringACall(t *testing.T) {
 func TestSessionOutlivesConnect(t *testing.T) {
 	t.Parallel()
 	server, transport := newServer(t)
-	server.AddTool(tool("a", anyObject), says("yes"))
+	server.AddTool(tool("a", anyObject), textHandler("yes"))
 	ctx, cancel := context.WithCancel(t.Context())
 	s, err := mcp.Connect(ctx, transport, mcp.Options{})
 	require.NoError(t, err)
@@ -217,13 +217,13 @@ func TestConnectWithoutATransport(t *testing.T) {
 func TestNew(t *testing.T) {
 	t.Parallel()
 	server, transport := newServer(t)
-	server.AddTool(tool("a", anyObject), says("yes"))
+	server.AddTool(tool("a", anyObject), textHandler("yes"))
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "me", Version: "1"}, nil).Connect(t.Context(), transport, nil)
 	require.NoError(t, err)
 	s, err := mcp.New(t.Context(), session, mcp.Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, names(tools(t, s)))
-	server.AddTool(tool("b", anyObject), says("yes"))
+	server.AddTool(tool("b", anyObject), textHandler("yes"))
 	require.Equal(t, []string{"a"}, names(tools(t, s)), "nobody has said anything")
 	s.Changed()
 	require.Equal(t, []string{"a", "b"}, names(tools(t, s)))
@@ -250,7 +250,7 @@ func TestOverHTTP(t *testing.T) {
 	r, err := run(t, s, `{"id":9007199254740993}`)
 	require.NoError(t, err)
 	require.Equal(t, `{"id":9007199254740993}`, r.Text)
-	server.AddTool(tool("b", anyObject), says(""))
+	server.AddTool(tool("b", anyObject), textHandler(""))
 	soon(t, func() bool { return len(tools(t, s)) == 2 }, "the new tool is there")
 
 	for session := range server.Sessions() {

@@ -13,9 +13,9 @@ const (
 	maxHeldTime = 2 * time.Second
 )
 
-// held keeps events from a sink while their text may be a call. Events are passed
+// streamGate keeps events from a sink while their text may be a call. Events are passed
 // on whole and in order.
-type held struct {
+type streamGate struct {
 	sink  middleware.Sink
 	table *table
 	tools *tools
@@ -35,12 +35,12 @@ type held struct {
 }
 
 // newHeld returns a held for one attempt. A reset begins the next one.
-func newHeld(sink middleware.Sink, t *table, tools *tools, reasks bool) *held {
-	return &held{sink: sink, table: t, tools: tools, reasks: reasks, scan: newScanner(t, tools)}
+func newHeld(sink middleware.Sink, t *table, tools *tools, reasks bool) *streamGate {
+	return &streamGate{sink: sink, table: t, tools: tools, reasks: reasks, scan: newScanner(t, tools)}
 }
 
 // event is the sink that the model gets.
-func (h *held) event(e middleware.Event) error {
+func (h *streamGate) event(e middleware.Event) error {
 	switch {
 	case e.Kind == middleware.EventReset:
 		spoke := h.spoke
@@ -65,7 +65,7 @@ func (h *held) event(e middleware.Event) error {
 }
 
 // advance passes on the events whose text cannot belong to a call.
-func (h *held) advance() error {
+func (h *streamGate) advance() error {
 	h.scan.text = h.text.String()
 	at, fault := h.scan.pos, h.scan.fault
 	h.scan.run()
@@ -74,7 +74,7 @@ func (h *held) advance() error {
 	}
 	marked := h.marked()
 	h.flows = h.flows || (h.waits() || h.scan.fault != nil || marked) && h.late()
-	safe := max(h.scan.pos, h.scan.flows)
+	safe := max(h.scan.pos, h.scan.safeFrom)
 	switch {
 	case len(h.scan.pieces) > 0:
 		safe = h.scan.pieces[0].start
@@ -93,24 +93,24 @@ func (h *held) advance() error {
 
 // waits reports whether the scanner waits at text that may turn out not to be a
 // call.
-func (h *held) waits() bool {
-	return h.scan.waits && !h.scan.named && h.scan.flows == 0 && len(h.scan.pieces) == 0
+func (h *streamGate) waits() bool {
+	return h.scan.undecided && !h.scan.named && h.scan.safeFrom == 0 && len(h.scan.pieces) == 0
 }
 
 // marked reports whether the text begins with markup that was not read, and is asked
 // about if none of it was shown.
-func (h *held) marked() bool {
+func (h *streamGate) marked() bool {
 	return h.reasks && !h.spoke && len(h.scan.pieces) == 0 && h.scan.marked >= 0 && blank(h.scan.text[:h.scan.marked])
 }
 
 // late reports whether the held text has reached a bound.
-func (h *held) late() bool {
+func (h *streamGate) late() bool {
 	return h.text.Len()-h.sent > maxHeld || time.Since(h.since) >= maxHeldTime
 }
 
 // due returns how long the text may still be held. 0 means that its time is over,
 // or that it has no bound.
-func (h *held) due() time.Duration {
+func (h *streamGate) due() time.Duration {
 	broken := h.scan.fault != nil && len(h.scan.pieces) == 0 || h.marked()
 	if h.open || h.flows || len(h.queue) == 0 || !h.waits() && !broken {
 		return 0
@@ -119,7 +119,7 @@ func (h *held) due() time.Duration {
 }
 
 // pass sends the events that end before safe.
-func (h *held) pass(safe int) error {
+func (h *streamGate) pass(safe int) error {
 	for len(h.queue) > 0 {
 		e := h.queue[0]
 		n := 0
@@ -140,12 +140,12 @@ func (h *held) pass(safe int) error {
 }
 
 // release sends everything that is held.
-func (h *held) release() error { return h.pass(h.sent + h.text.Len() + 1<<30) }
+func (h *streamGate) release() error { return h.pass(h.sent + h.text.Len() + 1<<30) }
 
 // replace sends what the sink lacks of a message whose calls were rescued. If the
 // sink has text that the message has not, EventReset and the message's text
 // come first.
-func (h *held) replace(m middleware.Message) error {
+func (h *streamGate) replace(m middleware.Message) error {
 	if h.text.Len()+h.think.Len() == 0 {
 		return h.release() // the model did not stream
 	}

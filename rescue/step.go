@@ -12,8 +12,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one request on its way through the middleware.
-type step struct {
+// rescueStep is one request on its way through the middleware.
+type rescueStep struct {
 	o     Options
 	table *table
 	tools *tools
@@ -27,9 +27,9 @@ type step struct {
 
 // run asks the model until its answer can be returned. An error of the model call
 // ends the step: package retry repeats such calls.
-func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 	if s.req.Sink != nil {
-		s.held = &timed{held: newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
+		s.held = &timed{streamGate: newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
 	}
 	for attempt := 1; ; attempt++ {
 		asked := *s.asked
@@ -67,7 +67,7 @@ func readable(resp *middleware.Response) bool {
 
 // handle reads a response. It returns the response with the calls in it, or the
 // response itself. If again is true, the model is asked once more.
-func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.Response, again bool) {
+func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middleware.Response, again bool) {
 	if !readable(resp) {
 		return resp, false
 	}
@@ -76,7 +76,7 @@ func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.R
 	if thought := reasoning(resp.Message); blank(resp.Message.Text()) && thought != "" {
 		kind = middleware.PartReasoning
 		if f = s.find(resp, thought); f.fault != nil && f.fault.code != "truncated" || !ends(f, thought) {
-			f = found{}
+			f = findings{}
 		}
 	}
 	if len(f.pieces) == 0 && f.fault == nil {
@@ -86,7 +86,7 @@ func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.R
 	if kind == middleware.PartReasoning {
 		whole = reasoning(resp.Message)
 	}
-	if stands(s.req, whole, f) {
+	if quotedInRequest(s.req, whole, f) {
 		s.tally.Note("rescue: a call in the text was not made, because it stands in the request")
 		return resp, false
 	}
@@ -105,7 +105,7 @@ func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.R
 }
 
 // find reads one text of a response.
-func (s *step) find(resp *middleware.Response, text string) found {
+func (s *rescueStep) find(resp *middleware.Response, text string) findings {
 	if s.req.Model == "" {
 		s.tools.model = strings.ToLower(resp.Model)
 	}
@@ -115,7 +115,7 @@ func (s *step) find(resp *middleware.Response, text string) found {
 }
 
 // ends reports whether the calls are the last thing in a text.
-func ends(f found, text string) bool {
+func ends(f findings, text string) bool {
 	if f.fault != nil {
 		return true
 	}
@@ -124,11 +124,11 @@ func ends(f found, text string) bool {
 }
 
 // sparing turns a call to a destructive tool into a fault.
-func (s *step) sparing(f found) found {
+func (s *rescueStep) sparing(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if s.tools.byName[c.name].Destructive || slices.Contains(s.o.Destructive, c.name) {
-				return found{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.start, p.markup}}
+				return findings{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.start, p.markup}}
 			}
 		}
 	}
@@ -138,11 +138,11 @@ func (s *step) sparing(f found) found {
 // complete turns a call with an empty string for a required parameter into a
 // fault: small models write that for what they do not know. If the model writes the
 // call again, it means it.
-func (s *step) complete(f found) found {
+func (s *rescueStep) complete(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if name := s.tools.emptyRequired(c); name != "" {
-				return found{fault: &fault{issue{"empty", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
+				return findings{fault: &fault{issue{"empty", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func (s *step) complete(f found) found {
 }
 
 // refuse asks the model once more, or returns the response as it is.
-func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *middleware.Response, again bool) {
+func (s *rescueStep) refuse(resp *middleware.Response, f *fault, attempt int) (_ *middleware.Response, again bool) {
 	issues := []middleware.Issue{{Code: f.code, Message: string(f.markup) + ": " + f.what}}
 	again = attempt < s.o.MaxAttempts
 	if f.code == "unread" {
@@ -160,7 +160,7 @@ func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *midd
 	if again {
 		reply := s.reply(f)
 		s.tally.SetIssues(issues, nil, []middleware.Message{reply})
-		s.asked = s.asked.With(history.Said(resp.Message.Text()), reply)
+		s.asked = s.asked.With(history.Text(resp.Message.Text()), reply)
 		return nil, true
 	}
 	s.tally.SetIssues(issues, nil, nil)
@@ -173,7 +173,7 @@ func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *midd
 }
 
 // finish sends the rest of the stream and completes the report.
-func (s *step) finish(sent, out *middleware.Response) (*middleware.Response, error) {
+func (s *rescueStep) finish(sent, out *middleware.Response) (*middleware.Response, error) {
 	if s.held != nil {
 		var err error
 		if len(out.Message.ToolCalls) > len(sent.Message.ToolCalls) {

@@ -11,7 +11,7 @@ import (
 // timed is a held whose text is passed on in time even if no event follows. A
 // timer does that on a goroutine of its own, between two events of the model.
 type timed struct {
-	*held
+	*streamGate
 	mu    sync.Mutex  // the sink is on one goroutine at a time
 	timer *time.Timer // nil before something is held
 	armed bool        // the timer may pass something on
@@ -25,7 +25,7 @@ func (t *timed) event(e middleware.Event) error {
 	if t.err != nil {
 		return t.err
 	}
-	err := t.held.event(e)
+	err := t.streamGate.event(e)
 	t.arm()
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -57,4 +58,31 @@ func TestPointersAreBounded(t *testing.T) {
 	require.Equal(t, `{"`+key+`":[1]}`, got)
 	_, _, err = strip.JSON(args(bound/size+1), nil, strip.All)
 	require.ErrorIs(t, err, strip.ErrTooMany)
+}
+
+type text string
+
+func (t text) Text() string { return string(t) }
+
+// Parsed strips like JSON, and does not scan a document again.
+//
+// Not parallel: nothing else may scan while the hook is set.
+func TestParsed(t *testing.T) {
+	const args = `{"a": 1, "note": null}`
+	s, err := strip.New([]byte(`{"properties": {"note": {}}}`), strip.Options{})
+	require.NoError(t, err)
+	doc, err := rawjson.Parse(args, rawjson.Limits{})
+	require.NoError(t, err)
+	for want, sent := range []interface{ Text() string }{doc, text(args)} {
+		scans := 0
+		rawjson.OnScan = func(string) { scans++ }
+		out, removals, err := s.Parsed(sent)
+		rawjson.OnScan = nil
+		require.NoError(t, err)
+		require.Equal(t, `{"a": 1}`, out)
+		require.Len(t, removals, 1)
+		require.Equal(t, want, scans)
+	}
+	_, _, err = s.Parsed(text("["))
+	require.ErrorIs(t, err, strip.ErrNotObject)
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -61,13 +61,13 @@ func (e *Error) ClientMessage() string {
 // it makes no progress: its texts, those of earlier steps of an agent's run
 // included, bring nothing that did not fail before. White space makes no
 // difference.
-func (s *step) over(text string, attempt int) (over, repeated bool) {
-	repeated = s.failures.Failed(repeat.Text(text)) >= repeat.Hopeless && attempt < s.most
+func (s *textStep) over(text string, attempt int) (over, repeated bool) {
+	repeated = s.failures.Failed(loopstate.Text(text)) >= loopstate.Hopeless && attempt < s.most
 	return repeated || attempt >= s.most, repeated
 }
 
 // exhausted does what OnExhausted selects.
-func (s *step) exhausted(ctx context.Context, h *held, resp *middleware.Response, r reading, wrong string, attempt int, repeated bool) (*middleware.Response, error) {
+func (s *textStep) exhausted(ctx context.Context, h *held, resp *middleware.Response, r reading, wrong string, attempt int, repeated bool) (*middleware.Response, error) {
 	s.tally.SetIssues(issue(r, wrong), nil, nil)
 	if s.onExhausted.Raises(s.req) {
 		return s.tally.Finish(nil, &Error{Response: resp, Replies: []middleware.Message{s.reply(wrong)}, wrong: wrong, attempts: attempt, repeated: repeated})

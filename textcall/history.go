@@ -20,7 +20,7 @@ func hasFunctionCall(m middleware.Message) bool {
 func isFunctionCall(c middleware.ToolCall) bool { return c.Kind == middleware.KindFunction }
 
 // textual returns the request without function tools: a copy.
-func (s *step) textual() *middleware.Request {
+func (s *textStep) textual() *middleware.Request {
 	if !concerns(s.req) {
 		return s.req
 	}

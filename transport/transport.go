@@ -303,7 +303,7 @@ type roundTripper struct {
 	base http.RoundTripper
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip sends a model call through the chain, and every other request to the base.
 func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.t.roundTrip(req, r.base.RoundTrip, nil)
 }

@@ -29,7 +29,7 @@ type eval struct {
 	tracked bool // scope is needed: the schema has dynamic references
 	stopped bool // the result is unknown: too much work, or the text is not JSON
 	member  int  // the value of the member whose name is read, -1 for none
-	found   []found
+	faults  []fault
 	scope   []*node // the schemas around the current one, outermost first
 	depth   int     // of schemas that apply to one value
 
@@ -37,18 +37,18 @@ type eval struct {
 	mistypedAt int
 
 	ctx           context.Context
-	work, reserve int // see more
+	work, reserve int // see refill
 }
 
-// found is one keyword that refused a value.
-type found struct {
-	n       *node
-	keyword string    // "" for the schema false
-	entry   string    // the place in the schema, if it is not the keyword
-	at      int       // where the value starts
-	name    bool      // the name of the member with the value at at was refused
-	twice   bool      // oneOf: more than one branch fits
-	causes  [][]found // anyOf and oneOf: the faults of each branch
+// fault is one keyword that refused a value.
+type fault struct {
+	n            *node
+	keyword      string    // "" for the schema false
+	entry        string    // the place in the schema, if it is not the keyword
+	at           int       // where the value starts
+	name         bool      // the name of the member with the value at at was refused
+	severalMatch bool      // oneOf: more than one branch fits
+	causes       [][]fault // anyOf and oneOf: the faults of each branch
 }
 
 // marks are the members or elements of a value that some schema evaluated.
@@ -67,97 +67,97 @@ func (m *marks) set(i int) {
 }
 
 const (
-	lease    = 1 << 16 // work between two looks at the context, some 0.5 ms
-	maxChain = 4_000   // schemas that apply to one value and the values around it
-	maxFound = 20_000
+	lease     = 1 << 16 // work between two looks at the context, some 0.5 ms
+	maxChain  = 4_000   // schemas that apply to one value and the values around it
+	maxFaults = 20_000
 )
 
-// more moves work from the reserve. It reports false if the work is used up or
+// refill moves work from the reserve. It reports false if the work is used up or
 // the context has ended.
-func (f *eval) more() bool {
-	n := min(lease, f.reserve)
-	if f.stopped || n <= 0 || f.ctx.Err() != nil {
-		_, ok := f.stop()
+func (e *eval) refill() bool {
+	n := min(lease, e.reserve)
+	if e.stopped || n <= 0 || e.ctx.Err() != nil {
+		_, ok := e.giveUp()
 		return ok
 	}
-	f.reserve, f.work = f.reserve-n, f.work+n
-	return f.work >= 0 || f.more()
+	e.reserve, e.work = e.reserve-n, e.work+n
+	return e.work >= 0 || e.refill()
 }
 
 // spend takes n units of work, and reports whether they were left.
-func (f *eval) spend(n int) bool {
-	f.work -= n
-	return f.work >= 0 || f.more()
+func (e *eval) spend(n int) bool {
+	e.work -= n
+	return e.work >= 0 || e.refill()
 }
 
-// stop gives up: the result is unknown.
-func (f *eval) stop() (int, bool) {
-	f.stopped, f.work, f.reserve, f.collect = true, -1, 0, false
+// giveUp gives up: the result is unknown.
+func (e *eval) giveUp() (int, bool) {
+	e.stopped, e.work, e.reserve, e.collect = true, -1, 0, false
 	return 0, false
 }
 
 // add notes a fault.
-func (f *eval) add(x found) {
-	if !f.collect || len(f.found) == maxFound {
+func (e *eval) add(x fault) {
+	if !e.collect || len(e.faults) == maxFaults {
 		return
 	}
-	f.work -= 64 // an issue will be made of it
-	if f.member >= 0 {
-		x.at, x.name = f.member, true
+	e.work -= 64 // an issue will be made of it
+	if e.member >= 0 {
+		x.at, x.name = e.member, true
 	}
-	f.found = append(f.found, x)
+	e.faults = append(e.faults, x)
 }
 
 // check notes a fault of a keyword unless ok. It returns ok.
-func (f *eval) check(ok bool, n *node, keyword string, at int) bool {
+func (e *eval) check(ok bool, n *node, keyword string, at int) bool {
 	if !ok {
-		f.refuse(n, keyword, at)
+		e.refuse(n, keyword, at)
 	}
 	return ok
 }
 
-func (f *eval) refuse(n *node, keyword string, at int) { f.add(found{n: n, keyword: keyword, at: at}) }
+func (e *eval) refuse(n *node, keyword string, at int) { e.add(fault{n: n, keyword: keyword, at: at}) }
 
-// ends reports whether a fault ends the reading of a value, which is invalid.
-func (f *eval) ends(valid *bool) bool {
+// endsOnFault reports whether a fault ends the reading of a value, which is invalid.
+func (e *eval) endsOnFault(valid *bool) bool {
 	*valid = false
-	return !f.collect
+	return !e.collect
 }
 
-func (f *eval) space(i int) int {
-	if i < len(f.text) && f.text[i] > ' ' {
+func (e *eval) space(i int) int {
+	if i < len(e.text) && e.text[i] > ' ' {
 		return i
 	}
 	start := i
-	for i < len(f.text) && (f.text[i] == ' ' || f.text[i] == '\t' || f.text[i] == '\n' || f.text[i] == '\r') {
+	for i < len(e.text) && (e.text[i] == ' ' || e.text[i] == '\t' || e.text[i] == '\n' || e.text[i] == '\r') {
 		i++
 	}
-	f.work -= (i - start) / 8
+	e.work -= (i - start) / 8
 	return i
 }
 
 // value reads the value at an offset, inside that many containers, against n.
-func (f *eval) value(n *node, at, depth int, seen *marks) (end int, valid bool) {
-	if f.work--; f.work < 0 && !f.more() || at >= len(f.text) {
-		return f.stop()
+func (e *eval) value(n *node, at, depth int, seen *marks) (end int, valid bool) {
+	if e.work--; e.work < 0 && !e.refill() || at >= len(e.text) {
+		return e.giveUp()
 	}
-	if !n.several && !f.tracked {
-		return f.alone(n, at, depth, seen)
+	if !n.combines && !e.tracked {
+		return e.single(n, at, depth, seen)
 	}
-	if f.depth++; f.depth > maxChain {
-		return f.stop()
+	if e.depth++; e.depth > maxChain {
+		return e.giveUp()
 	}
-	outer, empties := len(f.scope), f.empties
+	outer, empties := len(e.scope), e.empties
 	if empties == RefuseOptional {
-		f.empties = RefuseAnyEmpty // what one schema does not declare another may
+		e.empties = RefuseAnyEmpty // what one schema does not declare another may
 	}
-	if f.tracked {
-		n = f.meant(n)
-		f.scope = append(f.scope, n)
+	if e.tracked {
+		n = e.dynamicTarget(n)
+		e.scope = append(e.scope, n)
 	}
-	end, valid = f.together(n, at, depth, seen)
-	f.depth--
-	f.scope, f.empties = f.scope[:outer], empties
+	end, valid = e.combined(n, at, depth, seen)
+	e.depth--
+	e.scope, e.empties = e.scope[:outer], empties
 	return end, valid
 }
 
@@ -170,57 +170,57 @@ var kindOf = func() (t [256]view.Kinds) {
 	return t
 }()
 
-// alone reads a value against what n itself says.
-func (f *eval) alone(n *node, at, depth int, seen *marks) (end int, valid bool) {
-	kind := kindOf[f.text[at]]
+// single reads a value against what n itself says.
+func (e *eval) single(n *node, at, depth int, seen *marks) (end int, valid bool) {
+	kind := kindOf[e.text[at]]
 	switch {
 	case n.never:
-		return f.after(at, depth, f.check(false, n, "", at))
+		return e.skipValue(at, depth, e.check(false, n, "", at))
 	case kind == view.Number:
-		return f.number(n, at)
+		return e.number(n, at)
 	case n.types&kind == 0:
-		f.mistyped, f.mistypedAt = n, at
-		return f.after(at, depth, f.check(false, n, "type", at))
+		e.mistyped, e.mistypedAt = n, at
+		return e.skipValue(at, depth, e.check(false, n, "type", at))
 	case kind == view.String:
-		return f.str(n, at)
+		return e.str(n, at)
 	}
 	listed := true
-	if n.valued {
-		if end, valid = f.after(at, depth, true); !valid {
+	if n.hasValues {
+		if end, valid = e.skipValue(at, depth, true); !valid {
 			return end, false
 		}
-		if !f.listed(n, at, f.text[at:end], false) && f.ends(&listed) {
+		if !e.isListed(n, at, e.text[at:end], false) && e.endsOnFault(&listed) {
 			return 0, false
 		}
 	}
 	switch kind {
 	case view.Object:
-		end, valid = f.object(n, at, depth+1, seen)
+		end, valid = e.object(n, at, depth+1, seen)
 	case view.Array:
-		end, valid = f.array(n, at, depth+1, seen)
+		end, valid = e.array(n, at, depth+1, seen)
 	default:
-		end, valid = f.literal(at)
+		end, valid = e.literal(at)
 	}
 	return end, valid && listed
 }
 
-// after reads a value that needs no validation, to find its end. It returns ok.
-func (f *eval) after(at, depth int, ok bool) (end int, _ bool) {
-	if !ok && !f.collect {
+// skipValue reads a value that needs no validation, to find its end. It returns ok.
+func (e *eval) skipValue(at, depth int, ok bool) (end int, _ bool) {
+	if !ok && !e.collect {
 		return 0, false
 	}
-	end, read := f.value(anything, at, depth, nil)
+	end, read := e.value(anything, at, depth, nil)
 	return end, ok && read
 }
 
 // apply reads the value again for another schema. If the value fits, what the
 // schema evaluated is added to seen.
-func (f *eval) apply(n *node, at, depth int, seen *marks) (end int, valid bool) {
+func (e *eval) apply(n *node, at, depth int, seen *marks) (end int, valid bool) {
 	if seen == nil {
-		return f.value(n, at, depth, nil)
+		return e.value(n, at, depth, nil)
 	}
 	own := marks{at: map[int]bool{}}
-	if end, valid = f.value(n, at, depth, &own); valid {
+	if end, valid = e.value(n, at, depth, &own); valid {
 		seen.all = seen.all || own.all
 		maps.Copy(seen.at, own.at)
 	}
@@ -228,37 +228,37 @@ func (f *eval) apply(n *node, at, depth int, seen *marks) (end int, valid bool) 
 }
 
 // fits is apply without noting faults.
-func (f *eval) fits(n *node, at, depth int, seen *marks) (end int, valid bool) {
-	if !f.collect {
-		return f.apply(n, at, depth, seen)
+func (e *eval) fits(n *node, at, depth int, seen *marks) (end int, valid bool) {
+	if !e.collect {
+		return e.apply(n, at, depth, seen)
 	}
-	f.collect = false
-	end, valid = f.apply(n, at, depth, seen)
-	f.collect = !f.stopped
+	e.collect = false
+	end, valid = e.apply(n, at, depth, seen)
+	e.collect = !e.stopped
 	return end, valid
 }
 
-// together reads a value against n and all that n applies to the same value.
-func (f *eval) together(n *node, at, depth int, seen *marks) (end int, valid bool) {
-	if seen == nil && (n.restProps != nil || n.restItems != nil) {
+// combined reads a value against n and all that n applies to the same value.
+func (e *eval) combined(n *node, at, depth int, seen *marks) (end int, valid bool) {
+	if seen == nil && (n.unevaluatedProps != nil || n.unevaluatedItems != nil) {
 		seen = &marks{at: map[int]bool{}}
 	}
 	valid = true
-	if !n.bare {
+	if !n.onlyCombines {
 		var ok bool
-		if end, ok = f.alone(n, at, depth, seen); !ok && (f.ends(&valid) || f.mistyped == n && f.mistypedAt == at) {
+		if end, ok = e.single(n, at, depth, seen); !ok && (e.endsOnFault(&valid) || e.mistyped == n && e.mistypedAt == at) {
 			return end, false // jsonschema/v5 looks no further than at the type
 		}
 	}
 	for _, sub := range n.all {
 		var ok bool
-		if end, ok = f.apply(sub, at, depth, seen); !ok && f.ends(&valid) {
+		if end, ok = e.apply(sub, at, depth, seen); !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
 	}
 	if n.not != nil {
-		_, ok := f.fits(n.not, at, depth, nil)
-		if !f.check(!ok, n, "not", at) && f.ends(&valid) {
+		_, ok := e.fits(n.not, at, depth, nil)
+		if !e.check(!ok, n, "not", at) && e.endsOnFault(&valid) {
 			return 0, false
 		}
 	}
@@ -267,23 +267,23 @@ func (f *eval) together(n *node, at, depth int, seen *marks) (end int, valid boo
 			continue
 		}
 		var ok bool
-		if end, ok = f.branches(n, subs, i == 1, at, depth, seen); !ok && f.ends(&valid) {
+		if end, ok = e.branches(n, subs, i == 1, at, depth, seen); !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
 	}
 	if n.cond != nil {
 		next := n.then
-		if _, ok := f.fits(n.cond, at, depth, seen); !ok {
+		if _, ok := e.fits(n.cond, at, depth, seen); !ok {
 			next = n.otherwise
 		}
 		if next != nil {
-			if _, ok := f.apply(next, at, depth, seen); !ok && f.ends(&valid) {
+			if _, ok := e.apply(next, at, depth, seen); !ok && e.endsOnFault(&valid) {
 				return 0, false
 			}
 		}
 	}
-	if n.restProps != nil && f.text[at] == '{' || n.restItems != nil && f.text[at] == '[' {
-		valid = f.rest(n, at, depth+1, seen) && valid
+	if n.unevaluatedProps != nil && e.text[at] == '{' || n.unevaluatedItems != nil && e.text[at] == '[' {
+		valid = e.unevaluated(n, at, depth+1, seen) && valid
 	}
 	return end, valid
 }
@@ -291,44 +291,44 @@ func (f *eval) together(n *node, at, depth int, seen *marks) (end int, valid boo
 // branches reads a value against the branches of anyOf, or of oneOf. It
 // collects faults only if no branch fits, so that nested branches are read
 // twice and not once more for each level.
-func (f *eval) branches(n *node, subs []*node, one bool, at, depth int, seen *marks) (end int, valid bool) {
+func (e *eval) branches(n *node, subs []*node, one bool, at, depth int, seen *marks) (end int, valid bool) {
 	for _, sub := range subs {
-		e, ok := f.fits(sub, at, depth, seen)
+		branchEnd, ok := e.fits(sub, at, depth, seen)
 		switch {
 		case !ok:
 		case valid && one:
-			f.add(found{n: n, keyword: "oneOf", at: at, twice: true})
-			return e, false
+			e.add(fault{n: n, keyword: "oneOf", at: at, severalMatch: true})
+			return branchEnd, false
 		case !one && seen == nil:
-			return e, true
+			return branchEnd, true
 		default:
-			end, valid = e, true
+			end, valid = branchEnd, true
 		}
 	}
-	if valid || !f.collect {
+	if valid || !e.collect {
 		return end, valid
 	}
-	all, x := f.found, found{n: n, keyword: "anyOf", at: at}
+	all, x := e.faults, fault{n: n, keyword: "anyOf", at: at}
 	if one {
 		x.keyword = "oneOf"
 	}
 	for _, sub := range subs {
-		f.found = nil
-		end, _ = f.value(sub, at, depth, nil)
-		x.causes = append(x.causes, f.found)
+		e.faults = nil
+		end, _ = e.value(sub, at, depth, nil)
+		x.causes = append(x.causes, e.faults)
 	}
-	f.found = all
-	f.add(x)
+	e.faults = all
+	e.add(x)
 	return end, false
 }
 
-// meant returns the schema that a dynamic reference leads to: the one with that
+// dynamicTarget returns the schema that a dynamic reference leads to: the one with that
 // anchor in the outermost resource.
-func (f *eval) meant(n *node) *node {
+func (e *eval) dynamicTarget(n *node) *node {
 	if n.refers == nil {
 		return n
 	}
-	for _, s := range f.scope {
+	for _, s := range e.scope {
 		if n.recursive && n.refers.recursiveAnchor && s.recursiveAnchor {
 			return s
 		}
@@ -339,31 +339,31 @@ func (f *eval) meant(n *node) *node {
 	return n.refers
 }
 
-// rest reads what no other schema evaluated against unevaluatedProperties or
+// unevaluated reads what no other schema evaluated against unevaluatedProperties or
 // unevaluatedItems.
-func (f *eval) rest(n *node, at, depth int, seen *marks) (valid bool) {
+func (e *eval) unevaluated(n *node, at, depth int, seen *marks) (valid bool) {
 	valid = true
-	sub, keyword := n.restItems, "unevaluatedItems"
-	if f.text[at] == '{' {
-		sub, keyword = n.restProps, "unevaluatedProperties"
+	sub, keyword := n.unevaluatedItems, "unevaluatedItems"
+	if e.text[at] == '{' {
+		sub, keyword = n.unevaluatedProps, "unevaluatedProperties"
 	}
-	i := f.space(at + 1)
-	for count := 0; f.text[i] != '}' && f.text[i] != ']'; count++ {
-		if f.text[at] == '{' {
-			end, _, _ := rawjson.StringEnd(f.text, i, true)
-			i = f.space(f.space(end) + 1)
+	i := e.space(at + 1)
+	for count := 0; e.text[i] != '}' && e.text[i] != ']'; count++ {
+		if e.text[at] == '{' {
+			end, _, _ := rawjson.StringEnd(e.text, i, true)
+			i = e.space(e.space(end) + 1)
 		}
 		var ok bool
 		if seen.all || seen.at[count] {
-			i, ok = f.after(i, depth, true)
+			i, ok = e.skipValue(i, depth, true)
 		} else {
-			i, ok = f.child(sub, n, keyword, i, depth)
+			i, ok = e.child(sub, n, keyword, i, depth)
 		}
-		if !ok && f.ends(&valid) {
+		if !ok && e.endsOnFault(&valid) {
 			return false
 		}
-		if i = f.space(i); f.text[i] == ',' {
-			i = f.space(i + 1)
+		if i = e.space(i); e.text[i] == ',' {
+			i = e.space(i + 1)
 		}
 	}
 	seen.all = true
@@ -372,27 +372,27 @@ func (f *eval) rest(n *node, at, depth int, seen *marks) (valid bool) {
 
 // child reads a member or an element against the schema that n has for all of
 // them. If that is false, the fault is one of n's keyword.
-func (f *eval) child(sub, n *node, keyword string, at, depth int) (end int, valid bool) {
+func (e *eval) child(sub, n *node, keyword string, at, depth int) (end int, valid bool) {
 	if sub.never {
-		return f.after(at, depth, f.check(false, n, keyword, at))
+		return e.skipValue(at, depth, e.check(false, n, keyword, at))
 	}
-	return f.value(sub, at, depth, nil)
+	return e.value(sub, at, depth, nil)
 }
 
 // object reads an object. In a text that was not parsed, each key may occur once.
-func (f *eval) object(n *node, at, depth int, seen *marks) (end int, valid bool) {
-	if f.parsed || n.closed && len(n.patterns) == 0 {
-		return f.members(n, at, depth, seen, nil)
+func (e *eval) object(n *node, at, depth int, seen *marks) (end int, valid bool) {
+	if e.parsed || n.closed && len(n.patterns) == 0 {
+		return e.members(n, at, depth, seen, nil)
 	}
 	var others [8]string
-	return f.members(n, at, depth, seen, others[:0])
+	return e.members(n, at, depth, seen, others[:0])
 }
 
 // members reads an object. Duplicates of a declared key are found in have, of
 // another one in others and more; for nil there is none, or it is a fault.
-func (f *eval) members(n *node, at, depth int, seen *marks, others []string) (end int, valid bool) {
-	if depth > f.limits.Depth {
-		return f.stop()
+func (e *eval) members(n *node, at, depth int, seen *marks, others []string) (end int, valid bool) {
+	if depth > e.limits.Depth {
+		return e.giveUp()
 	}
 	var small [4]uint64
 	have := small[:]
@@ -402,34 +402,34 @@ func (f *eval) members(n *node, at, depth int, seen *marks, others []string) (en
 	var more map[string]bool
 	members, unknown := 0, false
 	valid = true
-	i := f.space(at + 1)
-	closed := i < len(f.text) && f.text[i] == '}'
+	i := e.space(at + 1)
+	closed := i < len(e.text) && e.text[i] == '}'
 	for !closed {
-		if i >= len(f.text) || f.text[i] != '"' {
-			return f.stop()
+		if i >= len(e.text) || e.text[i] != '"' {
+			return e.giveUp()
 		}
 		keyAt := i
-		end, simple, ok := rawjson.StringEnd(f.text, i, f.parsed)
+		end, simple, ok := rawjson.StringEnd(e.text, i, e.parsed)
 		if !ok {
-			return f.stop()
+			return e.giveUp()
 		}
-		f.work -= end - i
-		key := f.text[i+1 : end-1]
+		e.work -= end - i
+		key := e.text[i+1 : end-1]
 		if !simple {
-			key = rawjson.Exact(f.text[i:end])
+			key = rawjson.Exact(e.text[i:end])
 		}
-		if i = f.space(end); i >= len(f.text) || f.text[i] != ':' {
-			return f.stop()
+		if i = e.space(end); i >= len(e.text) || e.text[i] != ':' {
+			return e.giveUp()
 		}
-		i = f.space(i + 1)
+		i = e.space(i + 1)
 		var sub *node
-		must, twice := false, false
+		must, duplicate := false, false
 		if p := n.find(key); p >= 0 {
-			twice = have[p>>6]&(1<<(p&63)) != 0
+			duplicate = have[p>>6]&(1<<(p&63)) != 0
 			have[p>>6] |= 1 << (p & 63)
 			sub, must = n.props[p].schema, n.props[p].must
 		} else if others != nil {
-			if twice = more[key] || slices.Contains(others, key); len(others) < cap(others) {
+			if duplicate = more[key] || slices.Contains(others, key); len(others) < cap(others) {
 				others = append(others, key)
 			} else {
 				if more == nil {
@@ -438,83 +438,83 @@ func (f *eval) members(n *node, at, depth int, seen *marks, others []string) (en
 				more[key] = true
 			}
 		}
-		if twice && !f.parsed || f.empties != AllowEmpty && (sub != nil && !must || f.empties == RefuseAnyEmpty) && f.emptyAt(i) {
-			return f.stop()
+		if duplicate && !e.parsed || e.empties != AllowEmpty && (sub != nil && !must || e.empties == RefuseAnyEmpty) && e.emptyAt(i) {
+			return e.giveUp()
 		}
-		if sub != nil && n.simple && seen == nil {
-			i, ok = f.value(sub, i, depth, nil)
+		if sub != nil && n.onlyDeclared && seen == nil {
+			i, ok = e.value(sub, i, depth, nil)
 		} else {
-			i, ok = f.memberOf(n, sub, key, keyAt, i, depth, members, seen, &unknown)
+			i, ok = e.memberOf(n, sub, key, keyAt, i, depth, members, seen, &unknown)
 		}
-		if !ok && f.ends(&valid) {
+		if !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
 		members++
-		if i, closed, ok = f.next(i, '}'); !ok {
-			return f.stop()
+		if i, closed, ok = e.separator(i, '}'); !ok {
+			return e.giveUp()
 		}
 	}
-	if f.work -= n.requires; unknown {
-		valid = f.check(false, n, "additionalProperties", at)
+	if e.work -= n.requires; unknown {
+		valid = e.check(false, n, "additionalProperties", at)
 	}
 	for i, must := range n.required {
 		if must&^have[i] != 0 {
-			valid = f.check(false, n, "required", at)
+			valid = e.check(false, n, "required", at)
 			break
 		}
 	}
-	valid = f.check(members >= n.minProps, n, "minProperties", at) && valid
-	valid = f.check(members <= n.maxProps, n, "maxProperties", at) && valid
-	if seen != nil && (n.closed || n.others != nil) {
+	valid = e.check(members >= n.minProps, n, "minProperties", at) && valid
+	valid = e.check(members <= n.maxProps, n, "maxProperties", at) && valid
+	if seen != nil && (n.closed || n.additional != nil) {
 		seen.all = true
 	}
 	for _, d := range n.depends {
-		if have[d.prop>>6]&(1<<(d.prop&63)) == 0 || !valid && !f.collect {
+		if have[d.prop>>6]&(1<<(d.prop&63)) == 0 || !valid && !e.collect {
 			continue
 		}
 		for j, p := range d.needs {
 			if have[p>>6]&(1<<(p&63)) == 0 {
-				f.add(found{n: n, keyword: "dependentRequired", entry: d.keyword + "/" + strconv.Itoa(j), at: at})
+				e.add(fault{n: n, keyword: "dependentRequired", entry: d.keyword + "/" + strconv.Itoa(j), at: at})
 				valid = false
 			}
 		}
 		if d.schema != nil {
-			_, ok := f.apply(d.schema, at, depth-1, seen)
+			_, ok := e.apply(d.schema, at, depth-1, seen)
 			valid = valid && ok
 		}
 	}
 	return i + 1, valid
 }
 
-// next reads what follows a member or an element, up to the next one or to the
+// separator reads what follows a member or an element, up to the next one or to the
 // closing bracket.
-func (f *eval) next(i int, closer byte) (_ int, closed, ok bool) {
-	if i = f.space(i); i >= len(f.text) || f.text[i] == closer {
-		return i, true, i < len(f.text)
+func (e *eval) separator(i int, closer byte) (_ int, closed, ok bool) {
+	if i = e.space(i); i >= len(e.text) || e.text[i] == closer {
+		return i, true, i < len(e.text)
 	}
-	return f.space(i + 1), false, f.text[i] == ','
+	return e.space(i + 1), false, e.text[i] == ','
 }
 
 // memberOf reads a member against everything that n says about it.
-func (f *eval) memberOf(n, sub *node, key string, keyAt, at, depth, member int, seen *marks, unknown *bool) (end int, valid bool) {
+func (e *eval) memberOf(n, sub *node, key string, keyAt, at, depth, member int, seen *marks, unknown *bool) (end int, valid bool) {
 	valid = true
 	evaluated := sub != nil
 	end = -1
 	if sub != nil {
 		var ok bool
-		if end, ok = f.value(sub, at, depth, nil); !ok && f.ends(&valid) {
+		if end, ok = e.value(sub, at, depth, nil); !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
 	}
 	for i := range n.patterns {
 		p := &n.patterns[i]
-		if !f.spend(matchCost(p.size, len(key))) {
-			return f.stop()
+		if !e.spend(matchCost(p.size, len(key))) {
+			return e.giveUp()
 		}
 		if p.re.MatchString(strings.ToValidUTF8(key, "\ufffd")) {
 			evaluated = true
 			var ok bool
-			if end, ok = f.value(p.schema, at, depth, nil); !ok && f.ends(&valid) {
+			if end, ok = e.value(p.schema, at, depth, nil); !ok && e.endsOnFault(&valid) {
 				return 0, false
 			}
 		}
@@ -522,31 +522,31 @@ func (f *eval) memberOf(n, sub *node, key string, keyAt, at, depth, member int, 
 	switch {
 	case evaluated:
 	case n.closed:
-		if *unknown = true; f.ends(&valid) {
+		if *unknown = true; e.endsOnFault(&valid) {
 			return 0, false
 		}
-	case n.others != nil:
+	case n.additional != nil:
 		var ok bool
-		if end, ok = f.child(n.others, n, "additionalProperties", at, depth); !ok && f.ends(&valid) {
+		if end, ok = e.child(n.additional, n, "additionalProperties", at, depth); !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
 	}
-	if evaluated || n.closed || n.others != nil {
+	if evaluated || n.closed || n.additional != nil {
 		seen.set(member)
 	}
 	if n.regexNames {
 		_, err := regexp.Compile(key)
-		valid = f.check(err == nil, n, "", at) && valid
+		valid = e.check(err == nil, n, "", at) && valid
 	}
 	if n.names != nil {
-		was, empties := f.member, f.empties
-		f.member, f.empties = at, AllowEmpty
-		_, ok := f.value(n.names, keyAt, depth, nil)
-		f.member, f.empties = was, empties
+		was, empties := e.member, e.empties
+		e.member, e.empties = at, AllowEmpty
+		_, ok := e.value(n.names, keyAt, depth, nil)
+		e.member, e.empties = was, empties
 		valid = valid && ok
 	}
 	if end < 0 {
-		return f.after(at, depth, valid)
+		return e.skipValue(at, depth, valid)
 	}
 	return end, valid
 }
@@ -568,21 +568,21 @@ func (n *node) find(key string) int {
 }
 
 // emptyAt reports whether the value at i is null, {} or [], or cut off.
-func (f *eval) emptyAt(i int) bool {
-	if i >= len(f.text) || f.text[i] == 'n' {
+func (e *eval) emptyAt(i int) bool {
+	if i >= len(e.text) || e.text[i] == 'n' {
 		return true
 	}
-	if c := f.text[i]; c == '{' || c == '[' {
-		j := f.space(i + 1)
-		return j >= len(f.text) || f.text[j] == c+2
+	if c := e.text[i]; c == '{' || c == '[' {
+		j := e.space(i + 1)
+		return j >= len(e.text) || e.text[j] == c+2
 	}
 	return false
 }
 
 // array reads an array.
-func (f *eval) array(n *node, at, depth int, seen *marks) (end int, valid bool) {
-	if depth > f.limits.Depth {
-		return f.stop()
+func (e *eval) array(n *node, at, depth int, seen *marks) (end int, valid bool) {
+	if depth > e.limits.Depth {
+		return e.giveUp()
 	}
 	count, matched := 0, 0
 	var different map[string]bool // the values so far, for uniqueItems; nil once there are two equal ones
@@ -590,113 +590,113 @@ func (f *eval) array(n *node, at, depth int, seen *marks) (end int, valid bool) 
 		different = map[string]bool{}
 	}
 	valid = true
-	i := f.space(at + 1)
-	closed := i < len(f.text) && f.text[i] == ']'
+	i := e.space(at + 1)
+	closed := i < len(e.text) && e.text[i] == ']'
 	for ; !closed; count++ {
-		if i >= len(f.text) || f.empties == RefuseAnyEmpty && f.emptyAt(i) {
-			return f.stop()
+		if i >= len(e.text) || e.empties == RefuseAnyEmpty && e.emptyAt(i) {
+			return e.giveUp()
 		}
 		ok := true
 		switch {
 		case count < len(n.prefix):
-			end, ok = f.value(n.prefix[count], i, depth, nil)
+			end, ok = e.value(n.prefix[count], i, depth, nil)
 			seen.set(count)
 		case n.items != nil:
-			end, ok = f.child(n.items, n, n.itemsWord, i, depth)
+			end, ok = e.child(n.items, n, n.itemsWord, i, depth)
 			seen.set(count)
 		default:
-			end, ok = f.after(i, depth, !n.tuple)
+			end, ok = e.skipValue(i, depth, !n.tuple)
 		}
-		if !ok && f.ends(&valid) {
+		if !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
 		if n.contains != nil {
-			if _, ok := f.fits(n.contains, i, depth, nil); ok {
+			if _, ok := e.fits(n.contains, i, depth, nil); ok {
 				if matched++; n.marksContained {
 					seen.set(count)
 				}
 			}
 		}
 		if different != nil {
-			if !f.spend(8*(end-i) + 10) {
-				return f.stop()
+			if !e.spend(8*(end-i) + 10) {
+				return e.giveUp()
 			}
-			key := keyOf(f.text[i:end])
+			key := keyOf(e.text[i:end])
 			if different[key] {
-				valid, different = f.check(false, n, "uniqueItems", at), nil
+				valid, different = e.check(false, n, "uniqueItems", at), nil
 			} else {
 				different[key] = true
 			}
 		}
-		if !valid && !f.collect {
+		if !valid && !e.collect {
 			return 0, false
 		}
-		if i, closed, ok = f.next(end, ']'); !ok {
-			return f.stop()
+		if i, closed, ok = e.separator(end, ']'); !ok {
+			return e.giveUp()
 		}
 	}
-	valid = f.check(!n.tuple || count <= len(n.prefix), n, "additionalItems", at) && valid
-	valid = f.check(count >= n.minItems, n, "minItems", at) && valid
-	valid = f.check(count <= n.maxItems, n, "maxItems", at) && valid
+	valid = e.check(!n.tuple || count <= len(n.prefix), n, "additionalItems", at) && valid
+	valid = e.check(count >= n.minItems, n, "minItems", at) && valid
+	valid = e.check(count <= n.maxItems, n, "maxItems", at) && valid
 	if n.contains != nil {
-		valid = f.check(matched >= n.minContains, n, "minContains", at) && valid
-		valid = f.check(matched <= n.maxContains, n, "maxContains", at) && valid
+		valid = e.check(matched >= n.minContains, n, "minContains", at) && valid
+		valid = e.check(matched <= n.maxContains, n, "maxContains", at) && valid
 	}
 	return i + 1, valid
 }
 
-// listed reports whether a value is one of enum and const: the string s, or the
+// isListed reports whether a value is one of enum and const: the string s, or the
 // value with the text s.
-func (f *eval) listed(n *node, at int, s string, isText bool) bool {
+func (e *eval) isListed(n *node, at int, s string, isText bool) bool {
 	valid := true
 	for i, v := range [2]*values{n.constant, n.enum} {
 		if v != nil {
-			has := isText && v.hasText(s) || !isText && len(v.keys) > 0 && f.spend(8*len(s)) && v.keys[keyOf(s)]
-			valid = f.check(has, n, [2]string{"const", "enum"}[i], at) && valid
+			has := isText && v.hasText(s) || !isText && len(v.keys) > 0 && e.spend(8*len(s)) && v.keys[keyOf(s)]
+			valid = e.check(has, n, [2]string{"const", "enum"}[i], at) && valid
 		}
 	}
 	return valid
 }
 
-func (f *eval) literal(at int) (int, bool) {
+func (e *eval) literal(at int) (int, bool) {
 	for _, word := range [...]string{"true", "false", "null"} {
-		if strings.HasPrefix(f.text[at:], word) {
+		if strings.HasPrefix(e.text[at:], word) {
 			return at + len(word), true
 		}
 	}
-	return f.stop()
+	return e.giveUp()
 }
 
 // str reads a string.
-func (f *eval) str(n *node, at int) (end int, valid bool) {
-	end, simple, ok := rawjson.StringEnd(f.text, at, f.parsed)
+func (e *eval) str(n *node, at int) (end int, valid bool) {
+	end, simple, ok := rawjson.StringEnd(e.text, at, e.parsed)
 	if !ok {
-		return f.stop()
+		return e.giveUp()
 	}
-	if f.work -= end - at; n.anyText {
+	if e.work -= end - at; n.anyText {
 		return end, true
 	}
-	s := f.text[at+1 : end-1]
+	s := e.text[at+1 : end-1]
 	if !simple {
-		s = rawjson.Unquote(f.text[at:end])
+		s = rawjson.Unquote(e.text[at:end])
 	}
-	valid = !n.valued || f.listed(n, at, rawjson.Exact(f.text[at:end]), true)
+	valid = !n.hasValues || e.isListed(n, at, rawjson.Exact(e.text[at:end]), true)
 	if len(s)/utf8.UTFMax < n.minLength || len(s) > n.maxLength {
 		c := utf8.RuneCountInString(s)
-		valid = f.check(c >= n.minLength, n, "minLength", at) && valid
-		valid = f.check(c <= n.maxLength, n, "maxLength", at) && valid
+		valid = e.check(c >= n.minLength, n, "minLength", at) && valid
+		valid = e.check(c <= n.maxLength, n, "maxLength", at) && valid
 	}
-	if n.pattern != nil && (valid || f.collect) {
-		if !f.spend(matchCost(n.patternSize, len(s))) {
-			return f.stop()
+	if n.pattern != nil && (valid || e.collect) {
+		if !e.spend(matchCost(n.patternSize, len(s))) {
+			return e.giveUp()
 		}
-		valid = f.check(n.pattern.MatchString(s), n, "pattern", at) && valid
+		valid = e.check(n.pattern.MatchString(s), n, "pattern", at) && valid
 	}
-	if n.format != nil && (valid || f.collect) {
-		if !f.spend(4*len(s) + 20) {
-			return f.stop()
+	if n.format != nil && (valid || e.collect) {
+		if !e.spend(4*len(s) + 20) {
+			return e.giveUp()
 		}
-		valid = f.check(n.format(s), n, "format", at) && valid
+		valid = e.check(n.format(s), n, "format", at) && valid
 	}
 	return end, valid
 }
@@ -712,8 +712,8 @@ func matchCost(size, n int) int {
 }
 
 // number reads a number.
-func (f *eval) number(n *node, at int) (end int, valid bool) {
-	text, i := f.text, at
+func (e *eval) number(n *node, at int) (end int, valid bool) {
+	text, i := e.text, at
 	if text[i] == '-' {
 		i++
 	}
@@ -731,22 +731,22 @@ func (f *eval) number(n *node, at int) (end int, valid bool) {
 		}
 		short = short && fraction > 0
 	}
-	if !short || i-at > min(f.limits.Number, exactDigits) || i < len(text) && text[i]|0x20 == 'e' {
+	if !short || i-at > min(e.limits.Number, exactDigits) || i < len(text) && text[i]|0x20 == 'e' {
 		var ok bool
-		if i, ok = rawjson.NumberEnd(text, at, f.limits); !ok {
-			return f.stop()
+		if i, ok = rawjson.NumberEnd(text, at, e.limits); !ok {
+			return e.giveUp()
 		}
 		integer, short = integer && !strings.ContainsAny(text[at:i], "eE"), false
 	}
 	s := text[at:i]
 	if n.types&view.Number == 0 && (n.types&view.Integer == 0 || !integer && !wholeNumber(s)) {
-		f.mistyped, f.mistypedAt = n, at
-		return i, f.check(false, n, "type", at)
+		e.mistyped, e.mistypedAt = n, at
+		return i, e.check(false, n, "type", at)
 	}
-	if f.work -= i - at; n.anyNum {
+	if e.work -= i - at; n.anyNum {
 		return i, true
 	}
-	valid = !n.valued || f.listed(n, at, s, false)
+	valid = !n.hasValues || e.isListed(n, at, s, false)
 	var exact *big.Rat
 	for j := range n.bounds {
 		b, c := &n.bounds[j], 0
@@ -757,34 +757,34 @@ func (f *eval) number(n *node, at int) (end int, valid bool) {
 				v = -v
 			}
 			c = cmp.Compare(v, b.float)
-		case exact == nil && !f.ratio(s, &exact):
+		case exact == nil && !e.ratio(s, &exact):
 			return i, false
 		default:
 			c = exact.Cmp(b.limit)
 		}
-		valid = f.check(!(b.lower && c < 0 || !b.lower && c > 0 || b.exclusive && c == 0), n, b.keyword, at) && valid
+		valid = e.check(!(b.lower && c < 0 || !b.lower && c > 0 || b.exclusive && c == 0), n, b.keyword, at) && valid
 	}
 	switch whole := short && integer && n.whole != 0; {
-	case n.divisor == nil || !valid && !f.collect:
+	case n.divisor == nil || !valid && !e.collect:
 		return i, valid
 	case whole:
-		return i, f.check(int64(mantissa)%n.whole == 0, n, "multipleOf", at) && valid
-	case exact == nil && !f.ratio(s, &exact):
+		return i, e.check(int64(mantissa)%n.whole == 0, n, "multipleOf", at) && valid
+	case exact == nil && !e.ratio(s, &exact):
 		return i, false
 	}
 	d := (exact.Num().BitLen() + exact.Denom().BitLen() + n.divisor.Num().BitLen() + n.divisor.Denom().BitLen()) / 3
-	if !f.spend(d + d*d/500) {
-		return f.stop()
+	if !e.spend(d + d*d/500) {
+		return e.giveUp()
 	}
-	return i, f.check(new(big.Rat).Quo(exact, n.divisor).IsInt(), n, "multipleOf", at) && valid
+	return i, e.check(new(big.Rat).Quo(exact, n.divisor).IsInt(), n, "multipleOf", at) && valid
 }
 
 // ratio reads a number. A number of 1e100000 takes as much memory as one of
 // 100,000 digits.
-func (f *eval) ratio(s string, exact **big.Rat) bool {
+func (e *eval) ratio(s string, exact **big.Rat) bool {
 	d := len(s) + exponent(s)
-	if d > 100_000 || !f.spend(50+d/2+d*d/1000) {
-		f.stop()
+	if d > 100_000 || !e.spend(50+d/2+d*d/1000) {
+		e.giveUp()
 		return false
 	}
 	*exact, _ = new(big.Rat).SetString(s)
@@ -850,13 +850,13 @@ func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties
 	if len(text) > limits.Bytes || limits.Depth > maxSureDepth {
 		return false
 	}
-	f := eval{text: text, limits: limits, empties: empties, tracked: s.tracked, member: -1, work: linear(len(text))}
-	at := f.space(0)
+	e := eval{text: text, limits: limits, empties: empties, tracked: s.tracked, member: -1, work: linear(len(text))}
+	at := e.space(0)
 	if at >= len(text) || text[at] != '{' {
 		return false
 	}
-	end, valid := f.value(s.root, at, 0, nil)
-	return valid && !f.stopped && f.space(end) == len(text)
+	end, valid := e.value(s.root, at, 0, nil)
+	return valid && !e.stopped && e.space(end) == len(text)
 }
 
 // linear is a few times the work of reading so many bytes once. Branches read
@@ -865,15 +865,15 @@ func linear(bytes int) int { return 8*bytes + 4096 }
 
 // faults returns what refuses v. It takes the work off left. ok is false if the
 // work was not enough or ctx ended: then nothing is known about v.
-func (s *Schema) faults(ctx context.Context, v rawjson.Value, left *int) (_ []found, ok bool) {
+func (s *Schema) faults(ctx context.Context, v rawjson.Value, left *int) (_ []fault, ok bool) {
 	most := min(maxWork+linear(len(v.Raw())), *left)
 	first := min(lease, most)
-	f := eval{text: v.Raw(), limits: unlimited, parsed: true, collect: true, tracked: s.tracked, member: -1, work: first, reserve: most - first, ctx: ctx}
-	f.value(s.root, 0, 0, nil)
-	if *left -= most; f.spend(0) {
-		*left += f.reserve + f.work
+	e := eval{text: v.Raw(), limits: unlimited, parsed: true, collect: true, tracked: s.tracked, member: -1, work: first, reserve: most - first, ctx: ctx}
+	e.value(s.root, 0, 0, nil)
+	if *left -= most; e.spend(0) {
+		*left += e.reserve + e.work
 	}
-	return f.found, !f.stopped
+	return e.faults, !e.stopped
 }
 
 var unlimited = rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1}.WithDefaults()

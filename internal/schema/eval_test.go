@@ -16,10 +16,23 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
+// checked is a Schema with what v5 compiled, the oracle of its verdicts.
+type checked struct {
+	*Schema
+	v5 *jsonschema.Schema
+}
+
+// compileChecked is compileWith, and keeps what v5 compiled.
+func compileChecked(raw []byte, o Options, x extras) (c checked, err error) {
+	x.tree = func(v5 *jsonschema.Schema) { c.v5 = v5 }
+	c.Schema, err = compileWith(raw, o, x)
+	return c, err
+}
+
 // agree fails where the evaluator and its oracles differ: SurelyValid must not
 // accept what it should not, and the verdict is that of jsonschema/v5. It
 // returns whether the text is surely valid.
-func agree(tb testing.TB, s *Schema, text string) (surely bool) {
+func agree(tb testing.TB, s checked, text string) (surely bool) {
 	tb.Helper()
 	doc, err := rawjson.Parse(text, rawjson.Limits{})
 	readable := err == nil && len(doc.Duplicates()) == 0
@@ -33,9 +46,9 @@ func agree(tb testing.TB, s *Schema, text string) (surely bool) {
 		require.Equal(tb, rawjson.Object, root.Kind(), text)
 		require.False(tb, mode == RefuseAnyEmpty && holdsEmpty(root), text)
 		if mode == RefuseOptional {
-			read, err := view.Read([]byte(s.words.Raw()))
+			read, err := view.Read([]byte(s.compiledText.Raw()))
 			require.NoError(tb, err)
-			require.False(tb, holdsOptionalEmpty(read.Root(), root), "%s\n%s", s.words.Raw(), text)
+			require.False(tb, holdsOptionalEmpty(read.Root(), root), "%s\n%s", s.compiledText.Raw(), text)
 		}
 	}
 	if !readable {
@@ -44,14 +57,14 @@ func agree(tb testing.TB, s *Schema, text string) (surely bool) {
 	left := NewBudget(len(text))
 	most := left.Work
 	issues := s.ValidateWithin(tb.Context(), doc.Root(), &left)
-	require.False(tb, surely && len(issues) > 0, "%s\n%s\n%v", s.words.Raw(), text, issues)
+	require.False(tb, surely && len(issues) > 0, "%s\n%s\n%v", s.compiledText.Raw(), text, issues)
 	const quick = 100_000 // work: with more, v5 may take hours
-	if misread(s) || most-left.Work > quick {
+	if misread(s.Schema) || most-left.Work > quick {
 		return surely
 	}
 	var invalid *jsonschema.ValidationError
-	if v5 := s.compiled.Validate(doc.Root().Any()); v5 == nil || errors.As(v5, &invalid) {
-		require.Equal(tb, v5 == nil, len(issues) == 0, "%s\n%s\n%v\n%v", s.words.Raw(), text, issues, v5)
+	if v5 := s.v5.Validate(doc.Root().Any()); v5 == nil || errors.As(v5, &invalid) {
+		require.Equal(tb, v5 == nil, len(issues) == 0, "%s\n%s\n%v\n%v", s.compiledText.Raw(), text, issues, v5)
 	}
 	return surely
 }
@@ -60,7 +73,7 @@ func agree(tb testing.TB, s *Schema, text string) (surely bool) {
 // resource that the evaluation skips. The two tests of the suite about it fail
 // with v5, and hold here.
 func misread(s *Schema) bool {
-	return s.tracked && strings.Count(s.words.Raw(), `"$id"`) > 1 && strings.Contains(s.words.Raw(), `"$dynamicRef"`)
+	return s.tracked && strings.Count(s.compiledText.Raw(), `"$id"`) > 1 && strings.Contains(s.compiledText.Raw(), `"$dynamicRef"`)
 }
 
 func holdsEmpty(v rawjson.Value) bool {
@@ -134,7 +147,7 @@ func TestAgreesOnTheSuite(t *testing.T) {
 		lines(t, s.file, func(line []byte) {
 			var g suiteGroup
 			require.NoError(t, json.Unmarshal(line, &g))
-			compiled, err := compileWith(withDialect(g.Schema, s.dialect), Options{Strict: true, Formats: g.class() == "format"}, extras{remotes: docs, draft: s.draft})
+			compiled, err := compileChecked(withDialect(g.Schema, s.dialect), Options{Strict: true, Formats: g.class() == "format"}, extras{remotes: docs, draft: s.draft})
 			if err != nil {
 				return
 			}
@@ -157,10 +170,10 @@ func TestAgreesOnTheSuite(t *testing.T) {
 }
 
 // schemasByTool compiles the recorded tools, by toolset and name.
-func schemasByTool(t *testing.T) map[string]*Schema {
-	all := map[string]*Schema{}
-	cache := NewCache(20_000, func(raw []byte) (*Schema, int) {
-		s, _ := Compile(raw, Options{})
+func schemasByTool(t *testing.T) map[string]checked {
+	all := map[string]checked{}
+	cache := NewCache(20_000, func(raw []byte) (checked, int) {
+		s, _ := compileChecked(raw, Options{}, extras{})
 		return s, 1
 	})
 	lines(t, "recorded/toolsets.jsonl.gz", func(line []byte) {
@@ -173,7 +186,7 @@ func schemasByTool(t *testing.T) map[string]*Schema {
 		}
 		require.NoError(t, json.Unmarshal(line, &set))
 		for _, tool := range set.Tools {
-			if s := cache.Get(tool.Parameters); s != nil {
+			if s := cache.Get(tool.Parameters); s.Schema != nil {
 				all[set.Ref+" "+tool.Name] = s
 			}
 		}
@@ -200,7 +213,7 @@ func TestAgreesOnRecordedCalls(t *testing.T) {
 			}
 			for _, c := range turn.Calls {
 				s := tools[turn.Ref+" "+c.Name]
-				if s == nil {
+				if s.Schema == nil {
 					continue
 				}
 				calls++
@@ -231,13 +244,13 @@ func TestAgreesOnMCPSchemas(t *testing.T) {
 	lines(t, "recorded/mcp_schemas.jsonl.gz", func(line []byte) {
 		var tool struct{ InputSchema json.RawMessage }
 		require.NoError(t, json.Unmarshal(line, &tool))
-		s, err := Compile(tool.InputSchema, Options{})
+		s, err := compileChecked(tool.InputSchema, Options{}, extras{})
 		if err != nil {
 			return
 		}
 		for range 20 {
 			tried += 2
-			text := instance(s.words, s.words, 5)
+			text := instance(s.compiledText, s.compiledText, 5)
 			agree(t, s, mutate(r, text))
 			agree(t, s, mutate(r, mutate(r, text)))
 		}
@@ -306,7 +319,7 @@ func TestSurelyValid(t *testing.T) {
 		{`{"maxProperties":2}`, `{"a":1,"b":2,"c":3}`, false},
 		{`{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"a":{"$ref":"#/$defs/a"}}}}}`, `{"a":{"a":{}}}`, true},
 	} {
-		s, err := Compile([]byte(c.schema), Options{})
+		s, err := compileChecked([]byte(c.schema), Options{}, extras{})
 		require.NoError(t, err)
 		require.Equal(t, c.surely, agree(t, s, c.args), "%s %s", c.schema, c.args)
 	}
@@ -318,8 +331,8 @@ func TestSurelyValid(t *testing.T) {
 // A Go int64 has bounds that no float64 stands for.
 func TestWideBounds(t *testing.T) {
 	t.Parallel()
-	s, err := Compile([]byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},
-		"f":{"type":"number","minimum":-1.7976931348623157e308,"maximum":1.7976931348623157e308}}}`), Options{})
+	s, err := compileChecked([]byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},
+		"f":{"type":"number","minimum":-1.7976931348623157e308,"maximum":1.7976931348623157e308}}}`), Options{}, extras{})
 	require.NoError(t, err)
 	for text, valid := range map[string]bool{
 		`{"n":5}`:                    true,

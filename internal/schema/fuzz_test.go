@@ -36,8 +36,8 @@ func FuzzCompile(f *testing.F) {
 		const slow = 5 * time.Second // fuzzing shares the machine with itself
 		start := time.Now()
 		for _, o := range []Options{{}, {Strict: true}, {Formats: true}} {
-			s, err := Compile([]byte(text), o)
-			require.Equal(t, err == nil, s != nil)
+			s, err := compileChecked([]byte(text), o, extras{})
+			require.Equal(t, err == nil, s.Schema != nil)
 			if err != nil {
 				continue
 			}
@@ -65,7 +65,7 @@ func checkEval(t *testing.T, seed uint64, text string) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	raw, err := json.Marshal(randomSchema(r, 3))
 	require.NoError(t, err)
-	s, err := Compile(raw, Options{Formats: seed%2 == 0})
+	s, err := compileChecked(raw, Options{Formats: seed%2 == 0}, extras{})
 	if err != nil {
 		return
 	}

@@ -2,8 +2,10 @@ package schema
 
 import (
 	"cmp"
+	"errors"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -13,19 +15,19 @@ import (
 // other checks of arguments.
 const MaxIssues = 1000
 
-// fault is a leaf of v5's error tree, told by its pointers: v5's own words
+// locatedFault is a leaf of v5's error tree, told by its pointers: v5's own words
 // come in random order, quote numbers and print limits as floats. For the value
 // {"city": 7} under {"properties": {"city": {"type": "string"}}} it is
 //
 //	keyword "type", where "/properties/city/type", at "/city"
-type fault struct {
-	keyword string   // "" for the schema false
-	where   string   // pointer to the keyword's value in the schema
-	foreign bool     // where is in a metaschema
-	at      string   // pointer into the instance
-	merged  []string // keyword values of several branches, instead of where
-	twice   bool     // oneOf: more than one branch fits
-	value   rawjson.Value
+type locatedFault struct {
+	keyword      string   // "" for the schema false
+	where        string   // pointer to the keyword's value in the schema
+	foreign      bool     // where is in a metaschema
+	at           string   // pointer into the instance
+	merged       []string // keyword values of several branches, instead of where
+	severalMatch bool     // oneOf: more than one branch fits
+	value        rawjson.Value
 }
 
 // reader turns v5's errors into issues. It is for one value. What it looks up more than
@@ -45,10 +47,10 @@ type reader struct {
 // issues reads v5's error tree into at most most issues. They are sorted twice: faults,
 // so that the same ones are made each time even if there are too many; and issues,
 // because one fault, such as required, makes several.
-func (s *Schema) issues(all []found, root rawjson.Value, most int) []middleware.Issue {
+func (s *Schema) issues(all []fault, root rawjson.Value, most int) []middleware.Issue {
 	r := &reader{s: s, most: most, instance: root.Indexed(), work: 4 * maxComparing}
-	faults := r.faults(all)
-	slices.SortFunc(faults, func(a, b fault) int {
+	faults := r.locateAll(all)
+	slices.SortFunc(faults, func(a, b locatedFault) int {
 		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))
 	})
 	var issues []middleware.Issue
@@ -56,7 +58,7 @@ func (s *Schema) issues(all []found, root rawjson.Value, most int) []middleware.
 		if i > 0 && f.at == faults[i-1].at && f.where == faults[i-1].where && f.keyword == faults[i-1].keyword && len(f.merged) == 0 {
 			continue // the same schema, reached twice
 		}
-		if issues = append(issues, r.read(f)...); len(issues) > 2*most {
+		if issues = append(issues, r.issuesOf(f)...); len(issues) > 2*most {
 			break
 		}
 	}
@@ -69,11 +71,11 @@ func (s *Schema) issues(all []found, root rawjson.Value, most int) []middleware.
 	return issues[:min(len(issues), most)]
 }
 
-// faults reads what eval found. Of anyOf and oneOf branches decides.
-func (r *reader) faults(all []found) []fault {
-	var faults []fault
+// locateAll reads the faults of eval. Of anyOf and oneOf branches decides.
+func (r *reader) locateAll(all []fault) []locatedFault {
+	var faults []locatedFault
 	for i := range all {
-		if f := r.fault(&all[i]); all[i].causes != nil {
+		if f := r.locate(&all[i]); all[i].causes != nil {
 			faults = append(faults, r.branches(all[i].causes, f)...)
 		} else {
 			faults = append(faults, f)
@@ -82,9 +84,9 @@ func (r *reader) faults(all []found) []fault {
 	return faults
 }
 
-func (r *reader) fault(x *found) fault {
+func (r *reader) locate(x *fault) locatedFault {
 	v := r.instance.Offset(x.at)
-	f := fault{keyword: x.keyword, where: x.n.where, foreign: x.n.foreign, twice: x.twice, value: v, at: r.pointers.Of(v)}
+	f := locatedFault{keyword: x.keyword, where: x.n.where, foreign: x.n.foreign, severalMatch: x.severalMatch, value: v, at: r.pointers.Of(v)}
 	switch {
 	case x.entry != "":
 		f.where += "/" + x.entry
@@ -102,17 +104,17 @@ func (r *reader) fault(x *found) fault {
 // names what the branches want. A branch that wants another type was not meant. Of the
 // others, the one was that has the fewest constants that differ, and then the fewest
 // faults, unless two are equal in both. If all of them list values, the lists are one.
-func (r *reader) branches(causes [][]found, whole fault) []fault {
-	var meant [][]fault // branches whose type fits
+func (r *reader) branches(causes [][]fault, whole locatedFault) []locatedFault {
+	var meant [][]locatedFault // branches whose type fits
 	var types, values []string
 	enums := 0
 	for _, cause := range causes {
-		faults := r.faults(cause)
-		if i := slices.IndexFunc(faults, func(f fault) bool { return f.at == whole.at && f.keyword == "type" }); i >= 0 {
+		faults := r.locateAll(cause)
+		if i := slices.IndexFunc(faults, func(f locatedFault) bool { return f.at == whole.at && f.keyword == "type" }); i >= 0 {
 			types = append(types, faults[i].rules()...)
 			continue
 		}
-		if i := slices.IndexFunc(faults, func(f fault) bool { return f.at == whole.at && (f.keyword == "enum" || f.keyword == "const") }); i >= 0 {
+		if i := slices.IndexFunc(faults, func(f locatedFault) bool { return f.at == whole.at && (f.keyword == "enum" || f.keyword == "const") }); i >= 0 {
 			values = append(values, faults[i].rules()...)
 			enums++
 		}
@@ -121,24 +123,24 @@ func (r *reader) branches(causes [][]found, whole fault) []fault {
 	switch {
 	case len(meant) == 0 && len(types) > 0:
 		whole.keyword, whole.merged = "type", types
-		return []fault{whole}
+		return []locatedFault{whole}
 	case len(meant) > 1 && enums == len(meant):
 		whole.keyword, whole.merged = "enum", values
-		return []fault{whole}
+		return []locatedFault{whole}
 	}
-	slices.SortStableFunc(meant, func(a, b []fault) int {
+	slices.SortStableFunc(meant, func(a, b []locatedFault) int {
 		return cmp.Or(cmp.Compare(discriminators(a), discriminators(b)), cmp.Compare(len(a), len(b)))
 	})
 	if len(meant) == 1 || len(meant) > 1 && (discriminators(meant[0]) < discriminators(meant[1]) || len(meant[0]) < len(meant[1])) {
 		return meant[0]
 	}
-	return []fault{whole}
+	return []locatedFault{whole}
 }
 
 // discriminators counts the faults that say "this is another kind of thing":
 // a constant or an enumerated value that differs, such as the type in
 // {"type": "circle", "radius": 2} against a branch for squares.
-func discriminators(faults []fault) int {
+func discriminators(faults []locatedFault) int {
 	n := 0
 	for _, f := range faults {
 		if f.keyword == "const" || f.keyword == "enum" {
@@ -151,7 +153,7 @@ func discriminators(faults []fault) int {
 // rules points to the keyword values that the fault is about: one, or those of all
 // branches that were merged into it. There are none in a metaschema, whose text is not
 // at hand.
-func (f fault) rules() []string {
+func (f locatedFault) rules() []string {
 	if f.merged != nil || f.foreign {
 		return f.merged
 	}
@@ -161,19 +163,19 @@ func (f fault) rules() []string {
 // finding is a fault with the values that it points to. Any of them may be absent: a
 // metaschema's text is not at hand, and what is missing in the instance has no value.
 type finding struct {
-	fault
+	locatedFault
 	rule   rawjson.Value // the keyword's value
 	schema rawjson.Value // the schema that holds it
 	got    rawjson.Value // what stands in the instance
 }
 
-// read puts a fault into words. It never returns none: a value that v5 refused
+// issuesOf puts a fault into words. It never returns none: a value that v5 refused
 // stays refused, whatever can be said about it.
-func (r *reader) read(f fault) []middleware.Issue {
-	x := finding{fault: f, got: f.value}
+func (r *reader) issuesOf(f locatedFault) []middleware.Issue {
+	x := finding{locatedFault: f, got: f.value}
 	if !f.foreign {
 		holder, keyword := rawjson.CutLast(f.where)
-		x.schema = r.s.words.At(holder)
+		x.schema = r.s.compiledText.At(holder)
 		x.rule = x.schema.At("/" + keyword)
 	}
 	var issues []middleware.Issue
@@ -192,7 +194,7 @@ func (r *reader) read(f fault) []middleware.Issue {
 			up, _ := rawjson.CutLast(f.where)
 			up, _ = rawjson.CutLast(up)
 			up, _ = rawjson.CutLast(up)
-			issues = append(issues, r.missing(x, r.s.words.At(up), x.rule.Str()))
+			issues = append(issues, r.missing(x, r.s.compiledText.At(up), x.rule.Str()))
 		}
 	case "additionalProperties":
 		if x.schema.Kind() == rawjson.Object && x.rule.Raw() == "false" && x.got.Kind() == rawjson.Object {
@@ -267,4 +269,45 @@ func (r *reader) suggest(name string, candidates []string) string {
 		return ""
 	}
 	return SuggestWithin(name, candidates, &r.work)
+}
+
+// comparePointers orders by segment, indices by number, and what encloses before what
+// is in it. It gives issues the order in which a reader meets the places.
+func comparePointers(a, b string) int {
+	for a != "" && b != "" {
+		var x, y string
+		x, a = rawjson.CutFirst(a)
+		y, b = rawjson.CutFirst(b)
+		if x == y {
+			continue
+		}
+		if n, m := rawjson.Index(x), rawjson.Index(y); n >= 0 && m >= 0 {
+			return n - m
+		}
+		return strings.Compare(x, y)
+	}
+	return len(a) - len(b)
+}
+
+// Unreadable returns the issue for an error of rawjson.Parse, whose code it has.
+func Unreadable(err error) middleware.Issue {
+	code := rawjson.Syntax
+	if e := (*rawjson.Error)(nil); errors.As(err, &e) {
+		code = e.Code
+	}
+	return middleware.Issue{Code: string(code), Message: err.Error()}
+}
+
+// Duplicates returns an issue of the given code for each member of doc that
+// repeats a key of its object, at most MaxIssues.
+func Duplicates(doc *rawjson.Doc, code string) []middleware.Issue {
+	var issues []middleware.Issue
+	var pointers rawjson.Pointers
+	for _, dup := range doc.Duplicates() {
+		if len(issues) == MaxIssues {
+			break
+		}
+		issues = append(issues, middleware.Issue{Code: code, Pointer: pointers.Of(dup), Message: "duplicate key in one object; send it once"})
+	}
+	return issues
 }

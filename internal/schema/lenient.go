@@ -55,8 +55,8 @@ type lenient struct {
 	changed []string        // what was read otherwise, and where
 }
 
-// say notes what was read otherwise.
-func (l *lenient) say(at, what string) {
+// note records what was read otherwise.
+func (l *lenient) note(at, what string) {
 	const most = 8 // of the same kind are said; the rest is the same again
 	if len(l.changed) < most {
 		l.changed = append(l.changed, clip(fmt.Sprintf("%s: %s", at, what), 2*maxQuoted))
@@ -111,11 +111,11 @@ func (l *lenient) dialect(m map[string]any) string {
 	text, ok := v.(string)
 	if there && (v == nil || text == "" && ok) {
 		delete(m, "$schema")
-		l.say("/$schema", "read as absent")
+		l.note("/$schema", "read as absent")
 	}
 	if full := shortDialects[strings.ToLower(text)]; full != "" {
 		m["$schema"] = full
-		l.say("/$schema", "read as "+full)
+		l.note("/$schema", "read as "+full)
 		return full
 	}
 	return text
@@ -149,7 +149,7 @@ func (l *lenient) nulls(at string, m map[string]any) {
 	for _, kw := range slices.Sorted(maps.Keys(m)) {
 		if m[kw] == nil && kw != "const" && kw != "default" && kw != "example" {
 			delete(m, kw)
-			l.say(at+"/"+kw, "null read as absent")
+			l.note(at+"/"+kw, "null read as absent")
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (l *lenient) types(at string, m map[string]any) {
 		names = v
 		if len(v) == 0 {
 			delete(m, "type")
-			l.say(at+"/type", "[] read as any type")
+			l.note(at+"/type", "[] read as any type")
 			return
 		}
 	default:
@@ -193,7 +193,7 @@ func (l *lenient) types(at string, m map[string]any) {
 		}
 		if known == "" { // any type
 			delete(m, "type")
-			l.say(at+"/type", "any type")
+			l.note(at+"/type", "any type")
 			return
 		}
 		if !slices.Contains(fixed, any(known)) {
@@ -207,7 +207,7 @@ func (l *lenient) types(at string, m map[string]any) {
 	if _, isList := t.([]any); !isList {
 		m["type"] = fixed[0]
 	}
-	l.say(at+"/type", fmt.Sprintf("%v read as %v", t, m["type"]))
+	l.note(at+"/type", fmt.Sprintf("%v read as %v", t, m["type"]))
 }
 
 // typeName returns the JSON Schema type that v means, "" for any type.
@@ -239,7 +239,7 @@ func (l *lenient) nullable(at string, m map[string]any) {
 		return
 	}
 	m["type"] = []any{t, "null"}
-	l.say(at+"/nullable", "null is allowed too")
+	l.note(at+"/nullable", "null is allowed too")
 }
 
 // scalars reads numbers and booleans that were written as strings. A string that is no
@@ -250,13 +250,13 @@ func (l *lenient) scalars(at string, m map[string]any) {
 		s, ok := m[kw].(string)
 		if ok && len(s) < 20 && json.Valid([]byte(s)) && strings.Trim(s, "-.0123456789") == "" {
 			m[kw] = json.Number(s)
-			l.say(at+"/"+kw, "text read as a number")
+			l.note(at+"/"+kw, "text read as a number")
 		}
 	}
 	for _, kw := range []string{"additionalProperties", "uniqueItems"} {
 		if s, ok := m[kw].(string); ok && (strings.EqualFold(s, "true") || strings.EqualFold(s, "false")) {
 			m[kw] = strings.EqualFold(s, "true")
-			l.say(at+"/"+kw, "text read as a boolean")
+			l.note(at+"/"+kw, "text read as a boolean")
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (l *lenient) empties(at string, m map[string]any) {
 	for _, kw := range []string{"allOf", "anyOf", "oneOf"} {
 		if list, ok := m[kw].([]any); ok && len(list) == 0 {
 			delete(m, kw)
-			l.say(at+"/"+kw, "an empty list read as absent")
+			l.note(at+"/"+kw, "an empty list read as absent")
 		}
 	}
 }
@@ -290,7 +290,7 @@ func (l *lenient) repeated(at string, m map[string]any) {
 	}
 	if len(kept) < len(values) {
 		m["enum"] = kept
-		l.say(at+"/enum", "values said twice read once")
+		l.note(at+"/enum", "values said twice read once")
 	}
 }
 
@@ -307,7 +307,7 @@ func (l *lenient) bounds(at string, m map[string]any, exclusive, bound string) {
 		m[exclusive] = limit
 		delete(m, bound)
 	}
-	l.say(at+"/"+exclusive, "read as in draft 4")
+	l.note(at+"/"+exclusive, "read as in draft 4")
 }
 
 // required reads "required": true on a property, which draft 3 had and many
@@ -315,7 +315,7 @@ func (l *lenient) bounds(at string, m map[string]any, exclusive, bound string) {
 func (l *lenient) required(at string, m map[string]any) {
 	if _, ok := m["required"].(bool); ok && at == "" {
 		delete(m, "required")
-		l.say("/required", "a boolean at the top read as absent")
+		l.note("/required", "a boolean at the top read as absent")
 	}
 	names, _ := m["required"].([]any)
 	if slices.ContainsFunc(names, func(v any) bool { _, ok := v.(string); return !ok }) {
@@ -332,7 +332,7 @@ func (l *lenient) required(at string, m map[string]any) {
 			continue
 		}
 		delete(p, "required")
-		l.say(at+"/properties/"+rawjson.Escape(name)+"/required", "read as the object's")
+		l.note(at+"/properties/"+rawjson.Escape(name)+"/required", "read as the object's")
 		if flag {
 			names = append(names, name)
 		}
@@ -342,7 +342,7 @@ func (l *lenient) required(at string, m map[string]any) {
 	}
 	once := unique(slices.Clone(names))
 	if _, isList := m["required"].([]any); isList && len(once) < len(names) {
-		l.say(at+"/required", "names said twice read once")
+		l.note(at+"/required", "names said twice read once")
 	}
 	m["required"] = once
 }
@@ -363,7 +363,7 @@ func (l *lenient) tuple(at string, m map[string]any) {
 		m["items"] = rest
 		delete(m, "additionalItems")
 	}
-	l.say(at+"/items", "a list read as prefixItems")
+	l.note(at+"/items", "a list read as prefixItems")
 }
 
 // annotations drops annotations of the wrong type: they assert nothing.
@@ -377,7 +377,7 @@ func (l *lenient) annotations(at string, m map[string]any) {
 	}{{"$comment", text}, {"deprecated", flag}, {"description", text}, {"examples", many}, {"readOnly", flag}, {"title", text}, {"writeOnly", flag}} {
 		if v, there := m[a.kw]; there && !a.ok(v) {
 			delete(m, a.kw)
-			l.say(at+"/"+a.kw, "annotation of the wrong type ignored")
+			l.note(at+"/"+a.kw, "annotation of the wrong type ignored")
 		}
 	}
 }

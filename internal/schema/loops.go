@@ -39,7 +39,7 @@ func withoutLoops(tree any) (any, []string) {
 	}
 	l := loops{n: n}
 	for _, p := range n.order {
-		l.part(p)
+		l.rewrite(p)
 	}
 	return tree, l.changed
 }
@@ -54,17 +54,17 @@ type loops struct {
 	changed []string
 }
 
-// say notes what was left out.
-func (l *loops) say(at string) {
+// note records what was left out.
+func (l *loops) note(at string) {
 	const most = 8
 	if len(l.changed) < most {
 		l.changed = append(l.changed, clip(at, 2*maxQuoted)+" leads back to itself")
 	}
 }
 
-// part rewrites the loops of one schema. It never leaves it empty: {"allOf": [D]} in D
+// rewrite rewrites the loops of one schema. It never leaves it empty: {"allOf": [D]} in D
 // alone has no certain meaning.
-func (l *loops) part(p *part) {
+func (l *loops) rewrite(p *subschema) {
 	if list, ok := p.m["anyOf"].([]any); ok {
 		if kept := l.alternatives(list, p.at+"/anyOf", p.at); len(kept) > 0 {
 			p.m["anyOf"] = kept
@@ -75,13 +75,13 @@ func (l *loops) part(p *part) {
 		switch {
 		case len(kept) > 0:
 			p.m["allOf"] = kept
-		case says(p.m, "allOf"):
+		case constrains(p.m, "allOf"):
 			delete(p.m, "allOf")
 		}
 	}
-	if _, ok := p.m["$ref"]; ok && l.n.modern && says(p.m, "$ref") && l.only(map[string]any{"$ref": p.m["$ref"]}, p.at, 0) {
+	if _, ok := p.m["$ref"]; ok && l.n.modern && constrains(p.m, "$ref") && l.only(map[string]any{"$ref": p.m["$ref"]}, p.at, 0) {
 		delete(p.m, "$ref")
-		l.say(p.at + "/$ref")
+		l.note(p.at + "/$ref")
 	}
 	for _, kw := range []string{"dependentSchemas", "dependencies"} {
 		schemas, ok := p.m[kw].(map[string]any)
@@ -93,10 +93,10 @@ func (l *loops) part(p *part) {
 			switch {
 			case l.only(schemas[name], p.at, 0):
 				delete(schemas, name)
-				l.say(at)
+				l.note(at)
 			case l.leads(l.n.nodes[at], p):
 				schemas[name] = false
-				l.say(at)
+				l.note(at)
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (l *loops) without(list []any, at, back string) []any {
 	var kept []any
 	for i, s := range list {
 		if l.only(s, back, 0) {
-			l.say(at + "/" + strconv.Itoa(i))
+			l.note(at + "/" + strconv.Itoa(i))
 			continue
 		}
 		kept = append(kept, s)
@@ -121,7 +121,7 @@ func (l *loops) alternatives(list []any, at, back string) []any {
 	kept := l.without(list, at, back)
 	for i, s := range kept {
 		m, ok := s.(map[string]any)
-		if inner, isList := m["anyOf"].([]any); ok && isList && !says(m, "anyOf") {
+		if inner, isList := m["anyOf"].([]any); ok && isList && !constrains(m, "anyOf") {
 			if branches := l.alternatives(inner, at+"/"+strconv.Itoa(i)+"/anyOf", back); len(branches) > 0 {
 				m["anyOf"] = branches
 			}
@@ -136,7 +136,7 @@ var annotations = []string{"$anchor", "$comment", "$defs", "$id", "$schema", "de
 
 // says reports whether a schema has a keyword that may refuse a value, besides
 // the given one.
-func says(m map[string]any, besides string) bool {
+func constrains(m map[string]any, besides string) bool {
 	for kw := range m {
 		if kw != besides && !slices.Contains(annotations, kw) {
 			return true
@@ -155,12 +155,12 @@ func (l *loops) only(s any, back string, hops int) bool {
 	if !ok || hops > maxHops {
 		return false
 	}
-	if ref, ok := m["$ref"].(string); ok && !says(m, "$ref") {
+	if ref, ok := m["$ref"].(string); ok && !constrains(m, "$ref") {
 		pointer, local := localPointer(ref)
 		return local && (pointer == back || l.only(resolve(l.n.root, pointer), back, hops+1))
 	}
 	for _, kw := range []string{"allOf", "anyOf", "oneOf"} {
-		if list, ok := m[kw].([]any); ok && len(list) == 1 && !says(m, kw) {
+		if list, ok := m[kw].([]any); ok && len(list) == 1 && !constrains(m, kw) {
 			return l.only(list[0], back, hops+1)
 		}
 	}
@@ -171,15 +171,15 @@ func (l *loops) only(s any, back string, hops int) bool {
 var sameValue = []string{"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"}
 
 // leads reports whether from applies to for the same value.
-func (l *loops) leads(from, to *part) bool {
+func (l *loops) leads(from, to *subschema) bool {
 	if from == nil {
 		return false
 	}
-	seen, todo := map[*part]bool{from: true}, []*part{from}
+	seen, todo := map[*subschema]bool{from: true}, []*subschema{from}
 	for len(todo) > 0 {
 		p := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		add := func(next *part) {
+		add := func(next *subschema) {
 			if next != nil && !seen[next] {
 				seen[next] = true
 				todo = append(todo, next)

@@ -32,7 +32,7 @@ func (r *reader) message(x finding) string {
 	}
 	switch x.keyword {
 	case "type":
-		return "wanted " + r.wantedKind(x) + sent + r.instead(x)
+		return "wanted " + r.wantedKind(x) + sent + r.sentInstead(x)
 	case "enum", "const":
 		return r.wantedValues(x) + sent
 	case "minimum", "maximum":
@@ -127,7 +127,7 @@ func (r *reader) wantedKind(x finding) string {
 func (r *reader) typesOf(x finding) []string {
 	var types []string
 	for _, where := range x.rules() {
-		types = append(types, typeNamesOf(r.s.words.At(where))...)
+		types = append(types, typeNamesOf(r.s.compiledText.At(where))...)
 	}
 	return unique(types)
 }
@@ -142,6 +142,33 @@ func typeNamesOf(t rawjson.Value) []string {
 		names = append(names, e.Str())
 	}
 	return names
+}
+
+// sentInstead names what was sent in the place of a value: its text, or its schema. Both
+// are mistakes that models make often, and repeat if they are told the type alone. ""
+// for any other value.
+func (r *reader) sentInstead(x finding) string {
+	switch x.got.Kind() {
+	case rawjson.String:
+		text := strings.TrimSpace(x.got.Str())
+		if len(text) < 2 || text[0] != '{' && text[0] != '[' {
+			return ""
+		}
+		name := map[byte]string{'{': "object", '[': "array"}[text[0]]
+		wanted := r.typesOf(x)
+		if !slices.Contains(wanted, name) || slices.Contains(wanted, "string") {
+			return ""
+		}
+		if doc, err := rawjson.Parse(text, rawjson.Limits{}); err != nil || doc.Root().Kind().String() != name {
+			return ""
+		}
+		return ": send the " + name + " itself, not its text"
+	case rawjson.Object:
+		if t := x.got.Get("type").Str(); t != "" && slices.Contains(r.typesOf(x), t) {
+			return ": that is the schema, send a value"
+		}
+	}
+	return ""
 }
 
 // wantedValues lists the values of "enum" or "const", or of the branches.
@@ -163,7 +190,7 @@ func (r *reader) wantedValues(x finding) string {
 	case 1:
 		return "wanted " + values[0]
 	}
-	msg := "wanted one of " + listed(values)
+	msg := "wanted one of " + joined(values)
 	if x.got.Kind() == rawjson.String && r.suggested < maxSuggestions {
 		const most = 4096                               // values that are compared
 		names := make([]string, min(len(values), most)) // without their quotes
@@ -181,11 +208,11 @@ func (r *reader) wantedValues(x finding) string {
 // slice must not be changed. They are read once: one enum often refuses many values, in call after
 // call.
 func (s *Schema) values(where string) []string {
-	if values, ok := s.listed.Load(where); ok {
+	if values, ok := s.enumValues.Load(where); ok {
 		return values.([]string)
 	}
 	var values []string
-	rule := s.words.At(where)
+	rule := s.compiledText.At(where)
 	if _, kw := rawjson.CutLast(where); kw == "const" {
 		values = []string{clip(rule.Raw(), maxQuoted)}
 	} else {
@@ -194,7 +221,7 @@ func (s *Schema) values(where string) []string {
 		}
 	}
 	values = unique(values)
-	s.listed.Store(where, values)
+	s.enumValues.Store(where, values)
 	return values
 }
 
@@ -214,7 +241,7 @@ func unique[T comparable](names []T) []T {
 // wantedBranches describes the branches of an anyOf or oneOf that no branch of fits. The
 // words are kept: a list may hold thousands of values for which they are the same.
 func (r *reader) wantedBranches(x finding) string {
-	if x.twice {
+	if x.severalMatch {
 		return "fits more than one of the allowed forms, wanted exactly one"
 	}
 	if words, known := r.branched[x.rule]; known {
@@ -228,7 +255,7 @@ func (r *reader) wantedBranches(x finding) string {
 	}
 	words := "fits none of the allowed forms"
 	if len(forms) > 0 {
-		words += ": " + listed(unique(forms))
+		words += ": " + joined(unique(forms))
 	}
 	if r.branched == nil {
 		r.branched = map[rawjson.Value]string{}
@@ -237,11 +264,11 @@ func (r *reader) wantedBranches(x finding) string {
 	return words
 }
 
-// listed joins values with commas, those past maxListed by their number.
-func listed(values []string) string { return listedWith(values, ", ") }
+// joined joins values with commas, those past maxListed by their number.
+func joined(values []string) string { return joinedWith(values, ", ") }
 
-// listedWith is listed with another separator.
-func listedWith(values []string, sep string) string {
+// joinedWith is joined with another separator.
+func joinedWith(values []string, sep string) string {
 	if n := len(values) - maxListed; n > 0 {
 		return strings.Join(values[:maxListed], sep) + fmt.Sprintf(" and %d more", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,34 +22,34 @@ type normalizer struct {
 	read    func(string) (pattern, bool) // how patterns are read
 
 	notes    []string
-	unsaid   int // notes beyond the first few
+	unlisted int // notes beyond the first few
 	patterns map[string]*regexp.Regexp
 	sizes    map[string]int // of each, in instructions
 	size     int            // of all patterns
 
 	root   any
-	modern bool             // the dialect is 2019-09 or later
-	nodes  map[string]*part // by pointer
-	order  []*part
+	modern bool                  // the dialect is 2019-09 or later
+	nodes  map[string]*subschema // by pointer
+	order  []*subschema
 	ids    bool // a schema below the root has an id: what # means is not certain
 
 	outside []string // pointers of referenced schemas that no keyword leads to
 }
 
-// part is one schema object of the document.
-type part struct {
-	at       string         // its pointer
-	m        map[string]any // itself, which is changed in place
-	below    []edge         // the schemas in it, $defs left out: nothing applies there by itself
-	refs     []string       // pointers of local references
-	astray   bool           // refers to what cannot be followed here
-	loosened bool           // accepts more than it said, or something that applies within it does
+// subschema is one schema object of the document.
+type subschema struct {
+	at         string         // its pointer
+	m          map[string]any // itself, which is changed in place
+	below      []edge         // the schemas in it, $defs left out: nothing applies there by itself
+	refs       []string       // pointers of local references
+	unresolved bool           // refers to what cannot be followed here
+	loosened   bool           // accepts more than it said, or something that applies within it does
 }
 
 // edge leads to a schema from the one that holds it under a keyword.
 type edge struct {
 	keyword string
-	to      *part
+	to      *subschema
 }
 
 // latest is the dialect of a document that names none.
@@ -56,7 +57,7 @@ const latest = "https://json-schema.org/draft/2020-12/schema"
 
 // newNormalizer returns a normalizer for one document.
 func newNormalizer(o Options) *normalizer {
-	return &normalizer{formats: o.Formats, read: readPattern, nodes: map[string]*part{},
+	return &normalizer{formats: o.Formats, read: readPattern, nodes: map[string]*subschema{},
 		patterns: map[string]*regexp.Regexp{}, sizes: map[string]int{}}
 }
 
@@ -90,8 +91,8 @@ func (n *normalizer) normalize(tree any) error {
 	if dropped {
 		n.loosen()
 	}
-	if n.unsaid > 0 {
-		n.notes = append(n.notes, fmt.Sprintf("%d more patterns are not checked", n.unsaid))
+	if n.unlisted > 0 {
+		n.notes = append(n.notes, fmt.Sprintf("%d more patterns are not checked", n.unlisted))
 	}
 	return nil
 }
@@ -118,12 +119,12 @@ func (n *normalizer) follow(pointer string) {
 }
 
 // collect visits the schema at a pointer and all below it.
-func (n *normalizer) collect(at string, s any) *part {
+func (n *normalizer) collect(at string, s any) *subschema {
 	m, ok := s.(map[string]any)
 	if !ok || n.nodes[at] != nil {
 		return n.nodes[at]
 	}
-	p := &part{at: at, m: m}
+	p := &subschema{at: at, m: m}
 	n.nodes[at] = p
 	n.order = append(n.order, p)
 	eachBelow(at, m, func(kw, at string, s any) { n.add(p, kw, n.collect(at, s)) })
@@ -154,7 +155,7 @@ func eachBelow(at string, m map[string]any, use func(keyword, at string, s any))
 }
 
 // add notes that p holds below under a keyword.
-func (n *normalizer) add(p *part, kw string, below *part) {
+func (n *normalizer) add(p *subschema, kw string, below *subschema) {
 	if below != nil && kw != "$defs" && kw != "definitions" {
 		p.below = append(p.below, edge{kw, below})
 	}
@@ -162,12 +163,12 @@ func (n *normalizer) add(p *part, kw string, below *part) {
 
 // references notes where a schema leads. What cannot be followed here, such as an
 // anchor, may lead to any schema: loosen takes it for the worst.
-func (n *normalizer) references(p *part) {
+func (n *normalizer) references(p *subschema) {
 	_, id := p.m["$id"].(string)
 	n.ids = n.ids || id && p.at != ""
 	_, dynamic := p.m["$dynamicRef"]
 	_, recursive := p.m["$recursiveRef"]
-	p.astray = dynamic || recursive
+	p.unresolved = dynamic || recursive
 	ref, ok := p.m["$ref"].(string)
 	switch {
 	case !ok:
@@ -176,7 +177,7 @@ func (n *normalizer) references(p *part) {
 	case strings.HasPrefix(ref, "#/"):
 		p.refs = append(p.refs, unescapePercent(ref[1:]))
 	default:
-		p.astray = true
+		p.unresolved = true
 	}
 }
 
@@ -237,7 +238,7 @@ func count(n json.Number) float64 {
 // readPatterns replaces the patterns of one schema by what v5 can compile. It
 // reports whether one had to be dropped. A pattern that is split into a pattern and
 // two lengths cannot name properties, which have no lengths: there it is dropped.
-func (n *normalizer) readPatterns(p *part) (dropped bool) {
+func (n *normalizer) readPatterns(p *subschema) (dropped bool) {
 	if text, ok := p.m["pattern"].(string); ok {
 		pat, ok := n.pattern(p.at+"/pattern", text)
 		if !ok || !addLengths(p.m, pat) {
@@ -302,7 +303,7 @@ func (n *normalizer) pattern(at, text string) (pattern, bool) {
 	}
 	const most = 8
 	if len(n.notes) == most {
-		n.unsaid++
+		n.unlisted++
 		return pattern{}, false
 	}
 	n.notes = append(n.notes, fmt.Sprintf("pattern at %s is not checked: Go cannot match it", clip(at, maxQuoted)))
@@ -319,4 +320,103 @@ func formatOf(s rawjson.Value) string {
 		return f.Str()
 	}
 	return s.Get(unassertedFormat).Str()
+}
+
+// loosen makes sure that no schema became stricter because others accept more:
+// a keyword that negates is dropped where a loosened schema stands under it. For
+// example,
+//
+//	{"not": {"pattern": "(?=x)y"}}
+//
+// would become {"not": {}}, which refuses everything, once the pattern is dropped. A
+// schema that is not checked in full must accept more than it says, never less: the
+// caller was told in a note that it does.
+func (n *normalizer) loosen() {
+	for _, p := range n.order { // what counts as evaluated is not certain any more
+		for _, kw := range []string{"unevaluatedItems", "unevaluatedProperties"} {
+			if _, ok := p.m[kw]; ok {
+				delete(p.m, kw)
+				p.loosened = true
+			}
+		}
+	}
+	n.spread()
+	for _, p := range n.order {
+		for _, e := range p.below {
+			if e.to.loosened {
+				negate(p.m, e.keyword)
+			}
+		}
+	}
+}
+
+// spread marks every schema that contains or refers to a loosened one. A schema whose
+// references cannot be followed here counts as loosened: it may refer to one.
+func (n *normalizer) spread() {
+	users := map[*subschema][]*subschema{}
+	var todo []*subschema
+	for _, p := range n.order {
+		for _, e := range p.below {
+			users[e.to] = append(users[e.to], p)
+		}
+		for _, ref := range p.refs {
+			if to := n.nodes[ref]; to != nil {
+				users[to] = append(users[to], p)
+			}
+		}
+		p.loosened = p.loosened || p.unresolved || n.ids && len(p.refs) > 0
+		if p.loosened {
+			todo = append(todo, p)
+		}
+	}
+	for len(todo) > 0 {
+		p := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, user := range users[p] {
+			if !user.loosened {
+				user.loosened = true
+				todo = append(todo, user)
+			}
+		}
+	}
+}
+
+// negate drops or weakens a keyword that accepts less when what stands under
+// it accepts more. Of a oneOf the requirement that some branch fits stays; that no
+// second one does cannot be checked any more. Of contains the upper bound goes.
+func negate(m map[string]any, kw string) {
+	switch kw {
+	case "not":
+		delete(m, "not")
+	case "if":
+		delete(m, "if")
+		delete(m, "then")
+		delete(m, "else")
+	case "contains":
+		delete(m, "maxContains")
+	case "oneOf":
+		if branches, ok := m["oneOf"]; ok {
+			all, _ := m["allOf"].([]any)
+			m["allOf"] = append(all, map[string]any{"anyOf": branches})
+			delete(m, "oneOf")
+		}
+	}
+}
+
+// localPointer returns the pointer that a reference into the same document
+// holds. It is false for a reference by anchor or by URL.
+func localPointer(ref string) (pointer string, ok bool) {
+	if ref != "#" && !strings.HasPrefix(ref, "#/") {
+		return "", false
+	}
+	return unescapePercent(ref[1:]), true
+}
+
+// unescapePercent decodes the fragment of a URL, which v5 writes its pointers as. What
+// is not encoded that way is returned as it is.
+func unescapePercent(pointer string) string {
+	if p, err := url.PathUnescape(pointer); err == nil {
+		return p
+	}
+	return pointer
 }

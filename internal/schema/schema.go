@@ -1,50 +1,53 @@
-// Package schema validates JSON text against JSON Schemas that come from
-// strangers. It is the only package that knows jsonschema/v5, and closes that
-// library's traps: nothing is ever read from a file or the network, a panic is
-// an error, "format" and "content…" are asserted only on demand, a pattern that
-// Go cannot compile costs that one keyword and not the schema, and issues come
-// flat, complete and in stable order.
+// Package schema validates JSON text against JSON Schemas from untrusted sources. Issues are
+// complete, flat and in stable order. No schema causes a panic, a file or network access, or
+// unbounded work.
+//
+// # What jsonschema/v5 does
+//
+// github.com/santhosh-tekuri/jsonschema/v5 compiles schemas: it resolves references, knows
+// the dialects, checks a schema against its metaschema, and has the formats. Only this package
+// imports it. It evaluates nothing at run time: v5 takes no context, and nested branches cost
+// it time that is exponential in the depth of the value. The evaluator in eval.go reads values
+// instead. v5 is its oracle in each run of the tests: the official test suite, recorded calls,
+// random schemas and two fuzz targets must get the same verdicts from both.
 //
 // # Deviations from the specification
 //
 //   - Without $schema a document is read as 2020-12.
-//   - $ref never leaves the document, official metaschemas excepted.
-//   - Patterns are RE2. Where RE2 refuses one it is translated if that is exact
-//     (pattern.go), else it is not checked, and a note says so.
-//   - Schemas that are not valid are read leniently where their meaning is
-//     certain (see lenient.go), and a note says so.
-//   - What would take too long is refused: a schema with ErrExpensive, a value
-//     with the issue "unchecked" (see cost.go and docs/hostile-input.md).
+//   - $ref never leaves the document, except to the official metaschemas.
+//   - "format" is asserted on demand, "contentEncoding" and the like never.
+//   - Patterns are RE2. If RE2 refuses a pattern, it is translated where that is exact
+//     (pattern.go). Else the pattern alone is not checked, and a note reports it.
+//   - Invalid schemas are read leniently where their meaning is certain (lenient.go), and a
+//     note reports it.
+//   - Compile returns ErrExpensive for a schema that would take too long (cost.go). A value
+//     that would take too long gets the issue "unchecked" (docs/hostile-input.md).
 //
 // # Codes
 //
-// An issue's code is the keyword that refused, with these exceptions: "false"
-// for a schema that allows no value, "dependentRequired" for the list form of
-// dependencies too, "type" and "enum" for an anyOf or oneOf whose branches all
-// want other types or values, "unchecked" for what could not be validated.
+// The code of an issue is the keyword that refused the value, with these exceptions: "false"
+// for a schema that allows no value, "dependentRequired" for the list form of dependencies
+// too, "type" and "enum" for an anyOf or oneOf whose branches all want other types or values,
+// "unchecked" for a value that could not be validated.
 //
 // # Files
 //
-// A schema passes through normalize.go and loosen.go (what v5 would take the wrong way), pattern.go
-// (patterns), and, if v5 refuses it, loops.go and lenient.go. compilecost.go bounds what
-// that may cost. evalcompile.go turns what v5 compiled into nodes.
-//
-// eval.go reads values against the nodes. Its faults become issues in issues.go;
-// message.go, describe.go and words.go find the words,
-// and suggest.go the names that were probably meant. undeclared.go makes issues of its
-// own, cache.go keeps what was compiled.
+//	schema.go      Compile and Validate
+//	normalize.go   rewrites what v5 would read differently; pattern.go reads the patterns
+//	compile.go     compiles the rewritten text with v5; if v5 refuses it, once more after
+//	               loops.go or lenient.go has changed it; cost.go limits the work
+//	program.go     makes nodes of what v5 compiled
+//	eval.go        evaluates a value against the nodes, and collects faults
+//	issues.go      makes issues of faults; message.go writes their text, describe.go puts
+//	               schemas into words, suggest.go finds the name that was probably meant
+//	undeclared.go  finds properties that no schema declares
+//	cache.go       keeps compiled schemas by their text
 package schema
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"regexp"
-	"strings"
 	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
@@ -62,22 +65,19 @@ type Options struct {
 var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 
 // Schema is a compiled schema. Nothing changes what it accepts; it is safe for
-// concurrent use. There are three readings of the schema in it: the text as it was
-// given, which says what is declared (view); the text that was compiled, after
-// normalize and the lenient rules, which says what an issue wanted (words); and what
-// v5 made of that (compiled, fast).
+// concurrent use. It holds the schema three times: as it was given, for what is declared
+// (view); as it was compiled, after normalize and the lenient rules, for the text of issues
+// (words); and as nodes, for eval (root).
 type Schema struct {
-	view     func() *view.View // of the schema as it was given, read when it is asked for
-	words    rawjson.Value     // what was compiled, for the words of an issue
-	base     string            // URL of what was compiled
-	compiled *jsonschema.Schema
-	root     *node
-	tracked  bool // there are dynamic references
-	notes    []string
+	view         func() *view.View // of the schema as it was given, read when it is asked for
+	compiledText rawjson.Value     // what was compiled, for the words of an issue
+	root         *node
+	tracked      bool // there are dynamic references
+	notes        []string
 
-	patterns map[string]*regexp.Regexp
-	sizes    map[string]int // of patterns, in instructions
-	listed   sync.Map       // values of enums, by pointer; see values
+	patterns   map[string]*regexp.Regexp
+	sizes      map[string]int // of patterns, in instructions
+	enumValues sync.Map       // values of enums, by pointer; see values
 }
 
 // Compile reads and compiles a JSON Schema. The error says why the schema
@@ -85,187 +85,6 @@ type Schema struct {
 // where compiling or validating would take too long.
 func Compile(raw []byte, o Options) (*Schema, error) {
 	return compileWith(raw, o, extras{})
-}
-
-// extras are what only tests need.
-type extras struct {
-	remotes map[string]string            // documents by URL
-	draft   *jsonschema.Draft            // of documents without $schema
-	read    func(string) (pattern, bool) // instead of readPattern
-}
-
-// compileWith is Compile with what tests need. The lenient rules come last: a schema
-// that v5 takes means what JSON Schema says, whatever its author had in mind.
-func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
-	doc, err := rawjson.Parse(string(raw), Limits)
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	if k := doc.Root().Kind(); k != rawjson.Object && k != rawjson.Bool {
-		return nil, fmt.Errorf("schema is neither an object nor a boolean but %s", k)
-	}
-	s, err := compileUnlooped(doc.Root().Any, o, x)
-	if err != nil && !o.Strict && !errors.Is(err, ErrExpensive) {
-		_, changed := readLeniently(doc.Root().Any())
-		if len(changed) == 0 {
-			return nil, err
-		}
-		lenient := func() any {
-			tree, _ := readLeniently(doc.Root().Any())
-			return tree
-		}
-		if s, err = compileUnlooped(lenient, o, x); err == nil {
-			s.notes = append([]string{"schema is not valid JSON Schema and was read leniently: " + strings.Join(changed, "; ")}, s.notes...)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if twice := doc.Duplicates(); len(twice) > 0 {
-		s.notes = append(s.notes, clip("schema has a key more than once, and the last one applies: "+twice[0].Pointer(), 2*maxQuoted))
-	}
-	s.view = sync.OnceValue(func() *view.View { return view.New(doc) })
-	return s, nil
-}
-
-// compileUnlooped compiles what tree returns. Harmless references that lead back
-// to themselves are left out first if v5 refuses the schema for one.
-func compileUnlooped(tree func() any, o Options, x extras) (*Schema, error) {
-	s, err := compile(tree(), o, x)
-	if o.Strict || !errors.Is(err, errLoop) {
-		return s, err
-	}
-	rewritten, changed := withoutLoops(tree())
-	if len(changed) == 0 {
-		return nil, err
-	}
-	if s, err = compile(rewritten, o, x); err == nil {
-		s.notes = append([]string{"schema refers to itself for the same value and was read without that: " + strings.Join(changed, "; ")}, s.notes...)
-	}
-	return s, err
-}
-
-// unreadable says whether a schema is not JSON, or is only too large.
-func unreadable(err error) error {
-	var e *rawjson.Error
-	if errors.As(err, &e) && (e.Code == rawjson.Size || e.Code == rawjson.Depth || e.Code == rawjson.Digits) {
-		return fmt.Errorf("schema is past the limits: %w", err)
-	}
-	return fmt.Errorf("schema is not JSON: %w", err)
-}
-
-// compile makes a Schema of a tree, which it changes:
-//
-//	tree ── normalize ──▶ text ── v5 ──▶ compiled ── survey ──▶ not too expensive
-//	                        └──▶ words          └── fastCompiler ──▶ fast
-//
-// v5 reads text, not the tree, because it keeps numbers exact only then. A panic of v5
-// is an error like any other.
-func compile(tree any, o Options, x extras) (s *Schema, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s, err = nil, errors.New(clip(fmt.Sprintf("schema cannot be compiled: %v", p), maxMessage))
-		}
-	}()
-	n := newNormalizer(o)
-	if x.read != nil {
-		n.read = x.read
-	}
-	if err := n.normalize(tree); err != nil {
-		return nil, err
-	}
-	raw, err := rawjson.Marshal(tree)
-	if err != nil {
-		return nil, err
-	}
-	text := string(raw)
-	compiled, v5, err := compileV5(text, o, x)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1})
-	if err != nil {
-		return nil, err
-	}
-	base, _, _ := strings.Cut(compiled.Location, "#")
-	c := evalCompiler{nodes: map[*jsonschema.Schema]*node{}, resources: map[string]*resource{}, sizes: n.sizes, formats: o.Formats, base: base, words: doc.Indexed().Root()}
-	root := c.compile(compiled)
-	if c.dynamic {
-		if err := c.anchors(v5); err != nil {
-			return nil, err
-		}
-	}
-	known := map[*node]int{}
-	for _, n := range c.nodes {
-		if evaluations(n, known) > maxEvaluations {
-			return nil, fmt.Errorf("%w: more than %d subschemas apply to one value", ErrExpensive, maxEvaluations)
-		}
-	}
-	return &Schema{words: c.words, base: base, compiled: compiled, root: root, tracked: c.dynamic,
-		notes: n.notes, patterns: n.patterns, sizes: n.sizes}, nil
-}
-
-var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")
-
-// documentURL is the base of a document without an $id. It is not shown: messages have
-// the pointer behind it alone.
-const documentURL = "toolmend:///schema.json"
-
-// compileV5 hands the normalized text to v5. References to other documents, which
-// LoadURL would fetch, fail. v5 has the official metaschemas itself.
-func compileV5(text string, o Options, x extras) (*jsonschema.Schema, *jsonschema.Compiler, error) {
-	c := jsonschema.NewCompiler() // one for each schema: a compiler is not safe for concurrent use
-	c.AssertFormat = o.Formats
-	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errRemote }
-	if x.draft != nil {
-		c.Draft = x.draft
-	}
-	for url, doc := range x.remotes {
-		if err := c.AddResource(url, strings.NewReader(doc)); err != nil {
-			return nil, nil, err
-		}
-	}
-	if err := c.AddResource(documentURL, strings.NewReader(text)); err != nil {
-		return nil, nil, err
-	}
-	s, err := c.Compile(documentURL)
-	if err != nil {
-		return nil, nil, explain(err)
-	}
-	return s, c, nil
-}
-
-// explain keeps the first fault of a schema that its metaschema refuses: v5
-// prints the rest as a tree in random order. Of other errors it keeps v5's words,
-// without the made-up URL of the document. The text goes to operators, not to models.
-func explain(err error) error {
-	var invalid *jsonschema.ValidationError
-	var loop jsonschema.InfiniteLoopError
-	if errors.As(err, &loop) {
-		return fmt.Errorf("%w: %s", errLoop, clip(strings.ReplaceAll(string(loop), documentURL, ""), maxMessage))
-	}
-	if !errors.As(err, &invalid) {
-		var schemaErr *jsonschema.SchemaError
-		if errors.As(err, &schemaErr) {
-			err = schemaErr.Err
-		}
-		if errors.Is(err, errRemote) {
-			return errRemote
-		}
-		return errors.New(clip(strings.ReplaceAll(err.Error(), documentURL, ""), maxMessage))
-	}
-	at, what := "", ""
-	var walk func(e *jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) == 0 && (what == "" || e.InstanceLocation+e.Message < at+what) {
-			at, what = e.InstanceLocation, e.Message
-		}
-		for _, cause := range e.Causes {
-			walk(cause)
-		}
-	}
-	walk(invalid)
-	return fmt.Errorf("schema is not valid at %s: %s", clip(rawjson.Quote(unescapePercent(at)), maxQuoted), clip(what, maxMessage))
 }
 
 // Notes returns what an operator should know about how the schema was read, in

@@ -98,7 +98,7 @@ func (t *ToolNames) Suggest(name string) string {
 	first, _ := utf8.DecodeRuneInString(name)
 	for i, c := range t.candidates {
 		letters := t.letters[i]
-		score := held(name, letters)
+		score := containment(name, letters)
 		if r, _ := utf8.DecodeRuneInString(letters); score == 0 && r == first && mayBeClose(len(name), len(letters)) {
 			if t.work -= len(name) * len(letters); t.work < 0 {
 				continue
@@ -125,9 +125,9 @@ func lettersOf(name string) string {
 	}, name)
 }
 
-// held is 1 for equal texts, 0.7 to 1 where one holds the other and is long enough, as
+// containment is 1 for equal texts, 0.7 to 1 where one holds the other and is long enough, as
 // SuggestTool says, else 0.
-func held(a, b string) float64 {
+func containment(a, b string) float64 {
 	if a == b {
 		return 1
 	}

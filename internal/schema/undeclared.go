@@ -65,7 +65,7 @@ func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 			if free == nil && len(u.issues) < maxSuggestions {
 				free = absent(v, p.Names)
 			}
-			u.say(rawjson.JoinPointer(pointer, seg), seg, free)
+			u.report(rawjson.JoinPointer(pointer, seg), seg, free)
 			continue
 		}
 		if k := child.Kind(); k == rawjson.Object || k == rawjson.Array {
@@ -78,9 +78,9 @@ func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 	}
 }
 
-// say adds an issue. Only the first few have a suggestion, which costs more than the
+// report adds an issue. Only the first few have a suggestion, which costs more than the
 // rest of it.
-func (u *undeclaredWalk) say(at, name string, free []string) {
+func (u *undeclaredWalk) report(at, name string, free []string) {
 	msg := "this property is not declared"
 	if len(u.issues) < maxSuggestions {
 		if meant := Suggest(name, free); meant != "" {

@@ -12,8 +12,8 @@ const maxDeclares = 1000
 
 // Declares reports whether the schema describes a value at a path, a JSON
 // Pointer whose segment * stands for every child and ~* for the key "*". It is
-// true where that is not certain: below a schema that says nothing about its
-// children, and behind a reference that cannot be followed.
+// true if that is not certain: below a schema that does not mention its children, and
+// below a reference that cannot be followed.
 func (v *View) Declares(path string) bool {
 	if path == "" || v.Root() == nil || v.root.Value.Kind() != rawjson.Object {
 		return true
@@ -30,13 +30,13 @@ func declares(n *Node, path string, left *int) bool {
 		return true
 	}
 	seg, rest := rawjson.CutFirst(path)
-	silent := true // no schema says anything about children
+	silent := true // no schema has a keyword about children
 	for _, a := range n.Speaking() {
 		if a.Lost {
 			return true
 		}
-		next, says := a.below(seg)
-		silent = silent && !says
+		next, describes := a.below(seg)
+		silent = silent && !describes
 		if slices.ContainsFunc(next, func(child *Node) bool { return declares(child, rest, left) }) {
 			return true
 		}
@@ -44,14 +44,14 @@ func declares(n *Node, path string, left *int) bool {
 	return silent
 }
 
-// below returns the schemas that n by itself has for a child, and whether it
-// says anything about children.
-func (n *Node) below(seg string) (next []*Node, says bool) {
+// below returns the schemas that n by itself has for a child, and whether n has any
+// keyword about children.
+func (n *Node) below(seg string) (next []*Node, describes bool) {
 	for _, kw := range []string{"properties", "patternProperties", "prefixItems", "items", "additionalProperties", "unevaluatedProperties",
 		"additionalItems", "unevaluatedItems"} {
-		says = says || n.Get(kw).Exists()
+		describes = describes || n.Get(kw).Exists()
 	}
-	says = says || n.Types != 0 && !n.Types.Has(Array|Object)
+	describes = describes || n.Types != 0 && !n.Types.Has(Array|Object)
 	for _, other := range slices.Concat(n.Patterns, n.Some, []*Node{n.Rest}) {
 		if other != nil && other.Text() != "false" {
 			next = append(next, other)
@@ -65,7 +65,7 @@ func (n *Node) below(seg string) (next []*Node, says bool) {
 		if n.Items != nil {
 			next = append(next, n.Items)
 		}
-		return next, says
+		return next, describes
 	}
 	key := "*" // as ~* means
 	if seg != "~*" {
@@ -73,10 +73,10 @@ func (n *Node) below(seg string) (next []*Node, says bool) {
 	}
 	most, err := strconv.ParseFloat(n.Get("maxItems").Raw(), 64)
 	if n.Props[key] == nil && err == nil && float64(rawjson.Index(seg)) >= most {
-		return next, says // past the last element
+		return next, describes // past the last element
 	}
 	if child := n.Child(key); child != nil {
 		next = append(next, child)
 	}
-	return next, says
+	return next, describes
 }

@@ -122,12 +122,7 @@ func mayBeCall(v rawjson.Value) bool {
 	case v.Kind() != rawjson.Object: // a list in the list of content, which a client may join with it
 		return namesCall(v)
 	case kind.Kind() != rawjson.String:
-		for m := range v.Each() {
-			if rawjson.Fold(m.Key()) == "input" {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(slices.Collect(v.Each()), func(m rawjson.Value) bool { return rawjson.Fold(m.Key()) == "input" })
 	case slices.Contains([]string{"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"}, kind.Str()),
 		strings.HasSuffix(kind.Str(), "_tool_result") && codec.HasNoCallWord(kind.Raw()), codec.HasNoCallWord(v.Raw()):
 		return false
@@ -159,14 +154,7 @@ func (a *answer) response() *middleware.Response {
 	}
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
 	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, cmp.Or(finishes[a.stop], middleware.FinishReason(a.stop)), withCache(a.figures)
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp
-}
-
-// DecodeResponse reads an answer that is complete.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
+	return on.Response(a)
 }
 
 // readAnswer reads an answer again.
@@ -211,10 +199,7 @@ func (a *answer) model(resp *middleware.Response) []lens.Member {
 // change is its own text as received, not the text that history has. In a stream, the
 // input of a call is a string with whatever the model wrote. The format has one choice.
 func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, error) {
-	if len(resp.Choices) > 0 {
-		return nil, codec.Unencodablef("this format has one choice: leave Response.Choices empty")
-	}
-	if err := codec.AnswerOnly(resp.Message); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	was := make([]string, len(a.blocks))
@@ -423,8 +408,12 @@ func (c *continuation) complete(i int, v rawjson.Value) (sent rawjson.Value, com
 			return sent, false, err
 		}
 	}
-	if sent, err = b.clientBlock(v); err != nil {
-		return sent, false, err
+	had, err := b.text(asShown)
+	if err == nil {
+		sent, err = codec.ParseObject(had)
+	}
+	if err != nil || kind != b.kind {
+		return sent, false, codec.ErrShown
 	}
 	missing, err := c.deltas(i, v, sent, was.deltas)
 	switch {
@@ -499,19 +488,6 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 	w.out.WriteString(pieces)
 	w.blockEvent("content_block_stop", index)
 	return err
-}
-
-// clientBlock returns what a client has of b, which is v now.
-func (b *building) clientBlock(v rawjson.Value) (rawjson.Value, error) {
-	text, err := b.text(asShown)
-	if err != nil {
-		return v, err
-	}
-	had, err := codec.ParseObject(text)
-	if err != nil || v.Get("type").Str() != b.kind {
-		return v, codec.ErrShown
-	}
-	return had, nil
 }
 
 // deltas returns the deltas of those kinds with what v has and had, its beginning, has not.
@@ -629,8 +605,8 @@ func usageText(usage string, has, want middleware.Usage) (string, error) {
 
 // finishes are the neutral words for a stop_reason, stops the provider's; unknown ones stay.
 var (
-	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop, "tool_use": middleware.FinishToolCalls,
-		"max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
+	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop,
+		"tool_use": middleware.FinishToolCalls, "max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
 	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
 		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
 )

@@ -105,8 +105,9 @@ func namesCallAt(v rawjson.Value, depth int, but []string) bool {
 
 // codes are the provider's words for a status. 529 is its own number, for a service that is
 // overloaded.
-var codes = map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error", http.StatusNotFound: "not_found_error",
-	http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error", http.StatusGatewayTimeout: "timeout_error", 529: "overloaded_error"}
+var codes = map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
+	http.StatusNotFound: "not_found_error", http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error",
+	http.StatusGatewayTimeout: "timeout_error", 529: "overloaded_error"}
 
 func codeOf(status int) string {
 	if status >= 500 {

@@ -326,7 +326,7 @@ func TestStreamShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := format.DecodeResponse(nil, []byte(body))
+			_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 			require.ErrorIs(t, err, codec.ErrShape)
 		})
 	}
@@ -350,7 +350,7 @@ func TestStreamedCallWithoutInput(t *testing.T) {
 		`data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}` + "\n\n" +
 		`data: {"type":"message_stop"}` + "\n\n"
 	for range 2 {
-		resp, err := format.DecodeResponse(nil, []byte(body))
+		resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.NoError(t, err)
 		require.Equal(t, "{}", resp.Message.ToolCalls[0].Arguments)
 		out, err := format.EncodeResponse(resp)

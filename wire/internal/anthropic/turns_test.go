@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 // indexOnce returns where part stands in s, -1 unless it does so once.
@@ -27,7 +28,7 @@ const twoCalls = `{"id":"msg_1","type":"message","role":"assistant","model":"m-2
 
 func decodeResponse(t tester, body string) *middleware.Response {
 	t.Helper()
-	resp, err := format.DecodeResponse(decodeRequest(t, asked), []byte(body))
+	resp, err := codec.Decode(format.NewStream(decodeRequest(t, asked), nil), []byte(body))
 	require.NoError(t, err)
 	return resp
 }

@@ -143,14 +143,14 @@ func TestUnitsOfRecordedAnswers(t *testing.T) {
 	read := 0
 	for _, name := range []string{"anthropic-messages", "anthropic-elsewhere"} {
 		for _, x := range codectest.Load(t, name) {
-			want, err := format.DecodeResponse(nil, []byte(x.Response))
+			want, err := codec.Decode(format.NewStream(nil, nil), []byte(x.Response))
 			if err != nil {
 				continue
 			}
 			left, _, err := leaves(x.Response)
 			require.NoError(t, err, x.ID)
 			require.Empty(t, wrongUnit(left), x.ID)
-			got, err := format.DecodeResponse(nil, []byte(left))
+			got, err := codec.Decode(format.NewStream(nil, nil), []byte(left))
 			require.NoError(t, err, x.ID)
 			requireSameAnswer(t, want, got)
 			read++
@@ -424,7 +424,7 @@ func TestPieceOfARewrittenEvent(t *testing.T) {
 				event("content_block_start", `"index":0,"content_block":{"type":"tool_use","id":"t","name":"a","input":{}}`) +
 				piece(`{\"n\"`) + piece(`:1`) + piece(`}`) +
 				event("content_block_stop", `"index":0`) + event("message_delta", `"delta":{"stop_reason":"tool_use"},"usage":{}`) + event("message_stop", `"a":1`)
-			resp, err := format.DecodeResponse(nil, []byte(body))
+			resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 			require.NoError(t, err)
 			require.Equal(t, want, resp.Message.ToolCalls[0].Arguments, "%q", body)
 		}

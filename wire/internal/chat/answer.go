@@ -361,13 +361,14 @@ func answerMessage(m middleware.Message) middleware.Message {
 }
 
 // figures are the places in a usage object. Servers that added a figure before OpenAI did
-// have kept their own place for it beside OpenAI's. All places say the same, so that a
-// change is written to each that is there.
+// have kept their own place for it: DeepSeek, Mistral and Moonshot for cached tokens,
+// OpenRouter and Vercel for tokens written to the cache, Together and Perplexity for
+// reasoning. All places of an object hold the same figure, so a change is written to each.
 var figures = codec.Figures{
 	{Of: codec.InputOf, Keys: []string{"prompt_tokens"}},
-	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}}, // of OpenAI, DeepSeek, Mistral, Moonshot
-	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},                          // of OpenRouter, Vercel
-	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},                                    // of OpenAI, Together and Perplexity
+	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},
 	{Of: codec.OutputOf, Keys: []string{"completion_tokens"}},
 }
 

@@ -660,9 +660,7 @@ func textOf(v rawjson.Value) string {
 }
 
 // hasText reports whether textOf is not empty.
-func hasText(v rawjson.Value) bool {
-	return v.Kind() != rawjson.Null && v.Exists() && v.Raw() != `""`
-}
+func hasText(v rawjson.Value) bool { return v.Kind() != rawjson.Null && v.Exists() && v.Raw() != `""` }
 
 // checkCall returns an error if it cannot be told what a call, whole or a
 // delta's, calls.

@@ -271,9 +271,7 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 func (s *stream) Response() (*middleware.Response, error) {
 	a := s.answer // of one object
 	var err error
-	switch {
-	case s.Buf.IsWhole():
-	default:
+	if !s.Buf.IsWhole() {
 		a, err = s.streamed(s.Text())
 	}
 	if err == nil && a == nil {
@@ -286,9 +284,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer, a.Unchanged = a, s.Unchanged()
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp, nil
+	return on.Response(a), nil
 }
 
 // streamed returns the answer that the events made. A stream without an end is none.
@@ -917,9 +913,7 @@ func listSuffix(v, sent rawjson.Value) (string, error) {
 }
 
 // eventText writes an event.
-func eventText(data string) string {
-	return "data: " + codec.OneLine(data) + "\n\n"
-}
+func eventText(data string) string { return "data: " + codec.OneLine(data) + "\n\n" }
 
 // envelope returns what every chunk of a stream repeats: the plain members, such as
 // id, created and model, but for what pads a chunk. openai-python skips chunks without an

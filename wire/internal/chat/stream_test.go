@@ -317,7 +317,7 @@ func TestErrorWithoutAField(t *testing.T) {
 	}
 	var failed *middleware.ModelError
 	for _, line := range []string{`{"error":"busy"}`, `{"error":{"message":"busy","code":"c"}}`} {
-		_, err := chat.Format{}.DecodeResponse(nil, []byte(begin+line+"\n\n"+end))
+		_, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(begin+line+"\n\n"+end))
 		require.ErrorAs(t, err, &failed, line)
 		require.ErrorContains(t, failed, "busy")
 	}

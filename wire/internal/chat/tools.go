@@ -137,7 +137,7 @@ func editTools(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) error
 		own, err := on.Value(t.Native)
 		return err == nil && (isOldTool(own) || !own.Exists() && isOld(v))
 	}
-	texts, err := on.Tools(is.Tools, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, old(t)) })
+	texts, _, err := on.Tools(is.Tools, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, old(t)) })
 	if err != nil {
 		return err
 	}

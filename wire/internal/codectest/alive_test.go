@@ -42,7 +42,7 @@ func alive(f codec.Format, x Exchange) error {
 		return fmt.Errorf("no keep-alive")
 	}
 	body = append(body, tail...)
-	got, err := f.DecodeResponse(req, body)
+	got, err := codec.Decode(f.NewStream(req, nil), body)
 	if err != nil {
 		return fmt.Errorf("with keep-alives: %w\n%s", err, clipped(body))
 	}

@@ -32,9 +32,7 @@ type Exchange struct {
 }
 
 // Has reports whether the exchange was recorded with that feature.
-func (x Exchange) Has(feature string) bool {
-	return slices.Contains(x.Features, feature)
-}
+func (x Exchange) Has(feature string) bool { return slices.Contains(x.Features, feature) }
 
 // Streamed reports whether the answer has events.
 func (x Exchange) Streamed() bool { return x.Format != "json" && x.Format != "text" }

@@ -84,16 +84,19 @@ func (f faulty) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return f.encodeResponse(f.Format, resp)
 }
 
-func (f faulty) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	resp, err := f.Format.DecodeResponse(req, body)
-	if f.decodeResponse == nil {
-		return resp, err
-	}
-	return f.decodeResponse(resp, err)
+// faultyAnswer is a stream whose answer a faulty format changes.
+type faultyAnswer struct {
+	codec.Stream
+	change func(*middleware.Response, error) (*middleware.Response, error)
 }
+
+func (s faultyAnswer) Close() (*middleware.Response, error) { return s.change(s.Stream.Close()) }
 
 func (f faulty) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := f.Format.NewStream(req, sink)
+	if f.decodeResponse != nil {
+		return faultyAnswer{s, f.decodeResponse}
+	}
 	if f.stream == nil {
 		return s
 	}

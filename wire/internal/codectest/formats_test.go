@@ -127,7 +127,7 @@ func answer(f codec.Format, x Exchange) (*middleware.Request, *middleware.Respon
 	if x.Status >= 400 {
 		return nil, nil, errSkip
 	}
-	resp, err := f.DecodeResponse(req, []byte(x.Response))
+	resp, err := codec.Decode(f.NewStream(req, nil), []byte(x.Response))
 	var refused *middleware.ModelError
 	if err != nil && (errors.As(err, &refused) || x.Format == "text") {
 		return nil, nil, errSkip

@@ -46,7 +46,7 @@ func framed(f codec.Format, x Exchange) error {
 			kept++
 			continue
 		}
-		again, err := f.DecodeResponse(nil, out)
+		again, err := codec.Decode(f.NewStream(nil, nil), out)
 		if err != nil {
 			return fmt.Errorf("%s: %w in %s", framing, err, clipped(out))
 		}

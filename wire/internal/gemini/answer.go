@@ -260,8 +260,8 @@ var finishWords = map[string]string{"1": stopWord, "2": lengthWord, "3": filterW
 
 // finishes are the neutral words; words without one, such as LANGUAGE, stay as they are.
 var finishes = map[string]middleware.FinishReason{stopWord: middleware.FinishStop, lengthWord: middleware.FinishLength,
-	filterWord: middleware.FinishFilter, "RECITATION": middleware.FinishFilter, "BLOCKLIST": middleware.FinishFilter, "PROHIBITED_CONTENT": middleware.FinishFilter,
-	"SPII": middleware.FinishFilter, "MODEL_ARMOR": middleware.FinishFilter, "IMAGE_SAFETY": middleware.FinishFilter,
+	filterWord: middleware.FinishFilter, "RECITATION": middleware.FinishFilter, "BLOCKLIST": middleware.FinishFilter,
+	"PROHIBITED_CONTENT": middleware.FinishFilter, "SPII": middleware.FinishFilter, "MODEL_ARMOR": middleware.FinishFilter, "IMAGE_SAFETY": middleware.FinishFilter,
 	"IMAGE_PROHIBITED_CONTENT": middleware.FinishFilter, "IMAGE_RECITATION": middleware.FinishFilter}
 
 // words are the wire's words for the neutral ones.

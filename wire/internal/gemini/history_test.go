@@ -44,7 +44,7 @@ func TestComputerUse(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, `{"contents":[],"tools":[{"computerUse":{"environment":"ENVIRONMENT_BROWSER"}},{"functionDeclarations":[{"name":"wind"}]}]}`)
 	require.Equal(t, middleware.KindBuiltin, req.Tools[0].Kind)
-	resp, err := format.DecodeResponse(req, []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind"}},{"functionCall":{"name":"click_at"}}]},"finishReason":"STOP"}]}`))
+	resp, err := codec.Decode(format.NewStream(req, nil), []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind"}},{"functionCall":{"name":"click_at"}}]},"finishReason":"STOP"}]}`))
 	require.NoError(t, err)
 	require.Equal(t, middleware.KindFunction, resp.Message.ToolCalls[0].Kind)
 	require.Equal(t, middleware.KindBuiltin, resp.Message.ToolCalls[1].Kind)

@@ -442,7 +442,8 @@ func readPart(v rawjson.Value, model bool) (*piece, error) {
 	var err error
 	switch {
 	case call.Exists() && model:
-		p.call, err = readCall(v, call)
+		p.call = &middleware.ToolCall{ID: codec.Text(on.Get(call, "id")), Arguments: call.Get("args").Raw(), Native: on.Native(v.Raw())}
+		p.call.Name, err = on.Text(call, "name")
 	case response.Exists() && !model:
 		p.reply, err = readReply(response)
 	case odd, call.Exists(), response.Exists():
@@ -486,13 +487,6 @@ func unbase64(s string) ([]byte, error) {
 		return base64.RawURLEncoding.DecodeString(s)
 	}
 	return base64.RawStdEncoding.DecodeString(s)
-}
-
-// readCall reads a functionCall of the part v. Arguments that are no object are
-// for the validator to refuse.
-func readCall(v, call rawjson.Value) (*middleware.ToolCall, error) {
-	name, err := on.Text(call, "name")
-	return &middleware.ToolCall{ID: codec.Text(on.Get(call, "id")), Name: name, Arguments: call.Get("args").Raw(), Native: on.Native(v.Raw())}, err
 }
 
 // readReply reads a functionResponse. Its response is an object of the client's
@@ -728,6 +722,6 @@ func freshResponse(m middleware.Message) lens.Member {
 
 // replyMembers projects a result: its id on the wire, its name, its text and its
 // media.
-func replyMembers(m middleware.Message, id string, response lens.Member, media []string) []lens.Member {
-	return []lens.Member{lens.Word("functionResponse/id", id), lens.Text("functionResponse/name", m.ToolName), response, lens.List("functionResponse/parts", media)}
+func replyMembers(m middleware.Message, id string, result lens.Member, media []string) []lens.Member {
+	return []lens.Member{lens.Word("functionResponse/id", id), lens.Text("functionResponse/name", m.ToolName), result, lens.List("functionResponse/parts", media)}
 }

@@ -67,11 +67,6 @@ func spellings(names ...string) []string {
 	return both
 }
 
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
-}
-
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	return newStream(req, sink)
@@ -340,9 +335,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp, nil
+	return on.Response(a), nil
 }
 
 // whole returns what is wrong with the answer as a whole: an error of the provider,
@@ -609,12 +602,7 @@ func (n *node) set(arg rawjson.Value) error {
 // hasKey reports whether a member is there, even as null, which on.Get takes for
 // absent.
 func hasKey(object rawjson.Value, camel string) bool {
-	for m := range object.Each() {
-		if isName(m.Key(), camel) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(object.Each()), func(m rawjson.Value) bool { return isName(m.Key(), camel) })
 }
 
 // json returns n as JSON. It goes no deeper than maxPath. Numbers are written as they

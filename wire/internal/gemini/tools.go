@@ -127,22 +127,14 @@ func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, er
 	for _, v := range list {
 		elements.list = append(elements.list, element{v: v, hosted: map[string]bool{}})
 	}
-	have, want := make([]string, len(h.is.Tools)), make([]string, len(now))
-	for i, t := range h.is.Tools {
-		have[i] = t.Native.Raw
+	texts, at, err := on.Tools(h.is.Tools, now, toolText)
+	if err != nil {
+		return nil, err
 	}
-	for i, t := range now {
-		want[i] = on.Raw(t.Native)
-	}
-	for i, at := range lens.Align(have, want) {
-		text, home, err := want[i], -1, error(nil)
-		if at >= 0 {
-			home = h.toolsAt[at]
-		}
-		if at < 0 || !codec.SameTool(now[i], h.is.Tools[at]) {
-			if text, err = toolText(now[i]); err != nil {
-				return nil, err
-			}
+	for i, text := range texts {
+		home := -1
+		if at[i] >= 0 {
+			home = h.toolsAt[at[i]]
 		}
 		elements.add(now[i], text, home)
 	}
@@ -366,9 +358,7 @@ func typeName(v rawjson.Value) string {
 
 // isUnspecified reports whether a type is the first value of its enum, which stands
 // for none.
-func isUnspecified(v rawjson.Value) bool {
-	return v.Str() == "TYPE_UNSPECIFIED" || v.Raw() == "0"
-}
+func isUnspecified(v rawjson.Value) bool { return v.Str() == "TYPE_UNSPECIFIED" || v.Raw() == "0" }
 
 // typeText returns the type of a schema, which may allow null as well.
 func typeText(name string, nullable bool) string {

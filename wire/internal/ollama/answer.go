@@ -43,21 +43,14 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp := &middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
+	is := middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
 	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
-	a := &answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: *resp.Clone()}, object}
-	resp.Native = on.Remember(s.Text(), a)
-	return resp, nil
-}
-
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
+	return on.Response(&answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: is}, object}), nil
 }
 
 // readAnswer reads an answer again.
 func readAnswer(body string) (*answer, error) {
-	resp, err := Format{}.DecodeResponse(nil, []byte(body))
+	resp, err := codec.Decode(Format{}.NewStream(nil, nil), []byte(body))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +94,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 // answerMembers projects an answer onto v. One figure is written beside the other, but into
 // an answer that has none usage is not invented.
 func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, error) {
-	if err := answerOnly(resp); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	content, err := contentOf(resp.Message.Parts, true)
@@ -118,15 +111,6 @@ func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, e
 		members = append(members, figures.Members(v, resp.Usage)...)
 	}
 	return members, nil
-}
-
-// answerOnly returns an error if resp is more, or something else, than one message
-// of an assistant.
-func answerOnly(resp *middleware.Response) error {
-	if len(resp.Choices) > 0 {
-		return codec.Unencodablef("a second choice")
-	}
-	return codec.AnswerOnly(resp.Message)
 }
 
 // EncodeAnswer writes an answer that the provider did not send to this request.

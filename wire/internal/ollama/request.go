@@ -77,7 +77,7 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tools, err := on.Tools(was.Tools, req.Tools, toolText)
+	tools, _, err := on.Tools(was.Tools, req.Tools, toolText)
 	if err != nil {
 		return "", err
 	}
@@ -131,7 +131,7 @@ func fresh(req *middleware.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tools, err := on.Tools(nil, req.Tools, toolText)
+	tools, _, err := on.Tools(nil, req.Tools, toolText)
 	if err != nil {
 		return "", err
 	}

@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 
 			const line = `{"message":{"role":"assistant","content":"x"},"done":false}` + "\n"
 			for _, body := range []string{c.body, line + c.body + "\n" + `{"done":true}`} {
-				resp, err := format.DecodeResponse(nil, []byte(body))
+				resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 				require.Nil(t, resp)
 				var in *middleware.ModelError
 				require.ErrorAs(t, err, &in)

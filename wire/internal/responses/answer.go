@@ -25,11 +25,6 @@ type answer struct {
 	from   []int         // of the items of a stream: their places in it; -1: only the end has it
 }
 
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
-}
-
 // newAnswer reads the response object env:
 //
 //	{"id": …, "status": "completed", "model": …, "output": [item, …], "usage": {…}}
@@ -106,10 +101,7 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 
 // items returns the items of resp, which is the answer with changes.
 func (a *answer) items(resp *middleware.Response) ([]written, error) {
-	if len(resp.Choices) > 0 {
-		return nil, codec.Unencodablef("further choices")
-	}
-	if err := codec.AnswerOnly(resp.Message); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	return a.turn.write(resp.Message, cmp.Or(strings.TrimPrefix(a.env.Get("id").Str(), "resp_"), "toolmend"))

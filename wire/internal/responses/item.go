@@ -48,8 +48,8 @@ var calls = map[string]form{
 // events about them begin: those of OpenAI (API reference, "Responses", the output), of xAI
 // (guide "Advanced usage" of tools) and of Alibaba Model Studio (API reference of its
 // Responses). A call of any other type may be one that some client runs.
-var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools", "tool_search_call",
-	"x_search_call", "web_extractor_call"}
+var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools",
+	"tool_search_call", "x_search_call", "web_extractor_call"}
 
 // outputs are the items that answer a call, by their type. Each names the members
 // that may hold the id of the call, the usual one first.

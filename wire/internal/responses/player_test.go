@@ -209,7 +209,7 @@ func TestWrittenStreamsAreWellFormed(t *testing.T) {
 			continue
 		}
 		played++
-		resp, err := f.DecodeResponse(nil, []byte(x.Response))
+		resp, err := codec.Decode(f.NewStream(nil, nil), []byte(x.Response))
 		require.NoError(t, err, x.ID)
 		for name, edit := range edits {
 			changed := resp.Clone()
@@ -218,7 +218,7 @@ func TestWrittenStreamsAreWellFormed(t *testing.T) {
 			require.NoError(t, err, "%s %s", x.ID, name)
 			p, err := play(string(body))
 			require.NoError(t, err, "%s %s\n%s", x.ID, name, body)
-			got, err := f.DecodeResponse(nil, body)
+			got, err := codec.Decode(f.NewStream(nil, nil), body)
 			require.NoError(t, err, "%s %s", x.ID, name)
 			require.Equal(t, changed.Message.Text(), got.Message.Text(), "%s %s", x.ID, name)
 			require.Len(t, got.Message.ToolCalls, len(changed.Message.ToolCalls), "%s %s", x.ID, name)

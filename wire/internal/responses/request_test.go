@@ -22,7 +22,7 @@ func decodeRequest(t *testing.T, body string) *middleware.Request {
 
 func decodeResponse(t *testing.T, body string) *middleware.Response {
 	t.Helper()
-	resp, err := format.DecodeResponse(nil, []byte(body))
+	resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 	require.NoError(t, err)
 	return resp
 }

@@ -56,10 +56,10 @@ type beginning struct {
 var (
 	blockTree = codec.Tree{"annotations": nil, "logprobs": nil}.Scalars("type", "text", "refusal")
 	itemTree  = codec.Tree{"content": blockTree, "summary": blockTree, "arguments": nil, "input": nil, "action": nil, "actions": nil, "operation": nil,
-		"execution": nil, "pending_safety_checks": nil, "queries": nil, "results": nil, "result": nil, "code": nil, "outputs": nil,
-		"output": nil, "error": nil, "tools": nil, "call_ids": nil}.Scalars("type", "id", "call_id", "name", "namespace", "status", "role", "encrypted_content", "server_label")
-	headTree = codec.Tree{"error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil,
-		"tool_choice": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil, "usage": nil}.Scalars("id", "status", "model", "output_text", "user", "store")
+		"execution": nil, "pending_safety_checks": nil, "queries": nil, "results": nil, "result": nil, "code": nil, "outputs": nil, "output": nil, "error": nil,
+		"tools": nil, "call_ids": nil}.Scalars("type", "id", "call_id", "name", "namespace", "status", "role", "encrypted_content", "server_label")
+	headTree = codec.Tree{"error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil, "tool_choice": nil, "prompt": nil,
+		"metadata": nil, "text": nil, "reasoning": nil, "usage": nil}.Scalars("id", "status", "model", "output_text", "user", "store")
 	eventTree = codec.Tree{"delta": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil, "item": itemTree,
 		"response": headTree}.Scalars("type", "sequence_number", "output_index", "item_id", "content_index", "summary_index", "text", "refusal")
 	answerTree = headTree.With(itemTree, "output")
@@ -290,9 +290,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer = a
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(s.Text(), a)
-	return resp, nil
+	return on.Response(a), nil
 }
 
 // whole reads a body that is not a stream.
@@ -613,28 +611,20 @@ func (it *partialItem) value(end rawjson.Value) (rawjson.Value, error) {
 	if err != nil {
 		return v, err
 	}
-	set := lens.Member{}
 	switch {
 	case it.sort == isCall && (it.full != "" || it.pieces.Len() > 0):
 		args, key := arguments(v, calls[v.Get("type").Str()])
 		if args.Kind() != rawjson.Object && args.Str() == "" {
-			set = lens.Raw(key, cmp.Or(it.full, it.pieces.JSON()))
+			return on.Changed(v, lens.Raw(key, cmp.Or(it.full, it.pieces.JSON())))
 		}
 	case it.sort == isMessage && it.done == "" && !end.Exists():
 		raws := make([]string, len(it.blocks))
 		for i, b := range it.blocks {
 			raws[i] = on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), b.text.JSON()))
 		}
-		set = lens.Raw("content", codec.Array(raws))
+		return on.Changed(v, lens.Raw("content", codec.Array(raws)))
 	}
-	if set.Key == "" {
-		return v, nil
-	}
-	raw, err := on.Set(v, set)
-	if err != nil {
-		return v, err
-	}
-	return codec.ParseObject(raw)
+	return v, nil
 }
 
 // pair finds the copy of each item among the items at the end: the one with its call_id,
@@ -923,11 +913,7 @@ func argumentsAsText(v rawjson.Value) (rawjson.Value, error) {
 	if !ok || v.Get(f.args[0]).Kind() != rawjson.Object {
 		return v, nil
 	}
-	raw, err := on.Set(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw()))
-	if err != nil {
-		return v, err
-	}
-	return codec.ParseObject(raw)
+	return on.Changed(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw()))
 }
 
 // pieces writes the missing texts of an item, or the arguments of a call. place says which item
@@ -971,11 +957,7 @@ func (t *transcript) ownID(v rawjson.Value) (rawjson.Value, error) {
 	for n := int64(2); t.ids[id]; n++ {
 		id = was + "_" + codec.Count(n)
 	}
-	raw, err := on.Set(v, lens.Text("id", id))
-	if err != nil {
-		return v, err
-	}
-	return codec.ParseObject(raw)
+	return on.Changed(v, lens.Text("id", id))
 }
 
 // textOr returns the JSON text of v, if v is a string, else other, a JSON text as

@@ -137,7 +137,7 @@ func TestStreamsOfOtherShapes(t *testing.T) {
 		"arguments that are no text": eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+plainCall+`}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":{}}`),
 		"an output that is none":     eventStream(`{"type":"response.completed","response":{"output":{}}}`),
 	} {
-		_, err := format.DecodeResponse(nil, []byte(body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, name)
 	}
 }
@@ -236,7 +236,7 @@ func TestChangedEndOfAStream(t *testing.T) {
 
 func TestManyEvents(t *testing.T) {
 	t.Parallel()
-	_, err := format.DecodeResponse(nil, []byte(strings.Repeat(":\n\n", 1<<19+1)))
+	_, err := codec.Decode(format.NewStream(nil, nil), []byte(strings.Repeat(":\n\n", 1<<19+1)))
 	require.ErrorIs(t, err, codec.ErrIncomplete)
 }
 
@@ -305,7 +305,7 @@ func TestHostileStreamsInTime(t *testing.T) {
 		want error
 	}{"copies": {copies, codec.ErrIncomplete}, "texts": {texts, codec.ErrShape}, "deep": {deep, codec.ErrShape}} {
 		start := time.Now()
-		_, err := format.DecodeResponse(nil, []byte(c.body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(c.body))
 		require.ErrorIs(t, err, c.want, name)
 		require.Less(t, time.Since(start), 20*time.Second, name)
 	}

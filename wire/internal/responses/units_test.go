@@ -202,7 +202,7 @@ func TestItemsOfUnknownTypes(t *testing.T) {
 		stream := eventStream(`{"type":"response.created","response":{"id":"resp_1"}}`, `{"type":"response.output_item.done","output_index":0,"item":`+item+`}`,
 			`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[]}}`)
 		for _, body := range []string{whole, stream} {
-			_, err := format.DecodeResponse(nil, []byte(body))
+			_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 			if known {
 				require.NoError(t, err, item)
 			} else {
