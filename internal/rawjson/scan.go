@@ -98,22 +98,12 @@ func (s *scanner) value() (ended bool, err error) {
 	}
 	n.start = int32(s.pos)
 	switch c := s.text[s.pos]; {
-	case c == '{' || c == '[':
+	case c == '{':
+		n.kind = Object
+		return s.container(i, '}')
+	case c == '[':
 		n.kind = Array
-		if c == '{' {
-			n.kind = Object
-		}
-		if s.depth++; s.depth > s.limits.Depth {
-			return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
-		}
-		s.pos++
-		s.open = i
-		s.space()
-		if s.pos < len(s.text) && s.text[s.pos] == c+2 { // '}' is '{'+2, ']' is '['+2
-			s.close()
-			return true, nil
-		}
-		return false, nil
+		return s.container(i, ']')
 	case c == '"':
 		n.kind = String
 		n.escaped, err = s.str()
@@ -135,6 +125,21 @@ func (s *scanner) value() (ended bool, err error) {
 		return false, err
 	}
 	n.end = int32(s.pos)
+	return true, nil
+}
+
+// container opens the object or array of node i; ended reports whether it is empty.
+func (s *scanner) container(i int32, closer byte) (ended bool, err error) {
+	if s.depth++; s.depth > s.limits.Depth {
+		return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
+	}
+	s.pos++
+	s.open = i
+	s.space()
+	if s.pos == len(s.text) || s.text[s.pos] != closer {
+		return false, nil
+	}
+	s.close()
 	return true, nil
 }
 
