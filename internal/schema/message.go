@@ -18,8 +18,7 @@ const (
 	maxMessage = 2000
 )
 
-// message says what was wanted and what was sent, in words that a model reads
-// as an instruction:
+// message describes what was wanted and what was sent, as an instruction to a model:
 //
 //	wanted integer from 1 to 10; sent string "5"
 //	wanted one of "red", "green"; did you mean "green"?; sent string "gren"
@@ -28,7 +27,7 @@ func (r *reader) message(x finding) string {
 	sent := "; sent " + Sent(x.got)
 	rule := clip(x.rule.Raw(), maxQuoted)
 	if x.foreign && x.keyword != "type" && x.keyword != "required" && x.keyword != "propertyNames" {
-		return "not what the schema allows here" + sent // a metaschema, whose text is not at hand
+		return "not what the schema allows here" + sent // a metaschema, whose text is not available
 	}
 	switch x.keyword {
 	case "type":
@@ -79,7 +78,7 @@ func wantedScalar(x finding, rule string) string {
 // bounds names the bound that a draft 4 flag turns exclusive.
 var bounds = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
-// counted says how many characters, elements or properties were wanted and sent; "" for a
+// counted describes how many characters, elements or properties were wanted and sent; "" for a
 // keyword that does not count. minLength is left to wantedScalar: the text shows its length.
 func counted(x finding, rule string) string {
 	sent := fmt.Sprintf("; sent %d", x.got.Len())
@@ -293,11 +292,11 @@ func Sent(v rawjson.Value) string {
 	return v.Kind().String() + " " + clip(v.Raw(), maxQuoted)
 }
 
-// Clip cuts s to what may be quoted in a message, and says so.
-// What is not UTF-8 is replaced: some requests demand it.
+// Clip cuts s to what may be quoted in a message, and marks the cut. Bytes that are not UTF-8
+// are replaced, because some requests must be UTF-8.
 func Clip(s string) string { return strings.ToValidUTF8(clip(s, maxQuoted), "\uFFFD") }
 
-// clip cuts s to n characters, and says so.
+// clip cuts s to n characters, and marks the cut.
 func clip(s string, n int) string {
 	if len(s) <= n || len(s) <= 4*n && utf8.RuneCountInString(s) <= n {
 		return s

@@ -31,7 +31,7 @@ type node struct {
 	pattern              *regexp.Regexp
 	patternSize          int // instructions
 	format               func(any) bool
-	anyText              bool // strings need no look
+	anyText              bool // any string is valid
 
 	bounds  []bound
 	divisor *big.Rat
@@ -63,8 +63,8 @@ type node struct {
 	unevaluatedItems         *node // unevaluatedItems
 
 	hasValues, onlyDeclared bool
-	combines                bool    // what follows says something, or unevaluatedProps or unevaluatedItems
-	onlyCombines            bool    // and nothing above does
+	combines                bool    // it has one of the fields below, unevaluatedProps or unevaluatedItems
+	onlyCombines            bool    // and no constraint above
 	all                     []*node // $ref and allOf
 	anyOf, oneOf            []*node
 	not, cond               *node
@@ -105,11 +105,11 @@ type bound struct {
 	keyword          string
 	limit            *big.Rat
 	float            float64 // limit, if exact
-	exact            bool    // float stands for limit among short numbers
+	exact            bool    // comparing short numbers with float is exact
 	lower, exclusive bool
 }
 
-// values are those of enum or const: texts, and the keys of other values.
+// values are the values of enum or const: texts, and the keys of other values.
 type values struct {
 	list []string
 	set  map[string]struct{}
@@ -422,7 +422,7 @@ func (c *nodeCompiler) inPlace(n *node, s *jsonschema.Schema) {
 // anything accepts every value.
 var anything = &node{resource: &resource{}, types: view.Any, anyText: true, anyNum: true, maxLength: noLimit, maxItems: noLimit, maxProps: noLimit}
 
-// typesOf returns the types that a schema allows: all, if it does not say.
+// typesOf returns the types that a schema allows: all if it has no "type".
 func typesOf(s *jsonschema.Schema) view.Kinds {
 	if len(s.Types) == 0 {
 		return view.Any

@@ -24,8 +24,8 @@ func newReader(root rawjson.Value) *reader {
 	return r
 }
 
-// node reads the subschema at v; nil where there is none. A value that is
-// neither an object nor a boolean says nothing.
+// node reads the subschema at v; nil if there is none. A value that is neither an object nor a
+// boolean has no keywords.
 func (r *reader) node(v rawjson.Value) *Node {
 	if !v.Exists() {
 		return nil
