@@ -67,7 +67,7 @@ func (m *marks) set(i int) {
 }
 
 const (
-	lease     = 1 << 16 // work between two looks at the context, some 0.5 ms
+	lease     = 1 << 16 // work between two checks of the context, some 0.5 ms
 	maxChain  = 4_000   // schemas that apply to one value and the values around it
 	maxFaults = 20_000
 )
@@ -90,7 +90,7 @@ func (e *eval) spend(n int) bool {
 	return e.work >= 0 || e.refill()
 }
 
-// giveUp gives up: the result is unknown.
+// giveUp ends the evaluation without a result.
 func (e *eval) giveUp() (int, bool) {
 	e.stopped, e.work, e.reserve, e.collect = true, -1, 0, false
 	return 0, false
@@ -170,7 +170,7 @@ var kindOf = func() (t [256]view.Kinds) {
 	return t
 }()
 
-// single reads a value against what n itself says.
+// single reads a value against the keywords of n itself.
 func (e *eval) single(n *node, at, depth int, seen *marks) (end int, valid bool) {
 	kind := kindOf[e.text[at]]
 	switch {
@@ -527,7 +527,7 @@ func (e *eval) key(at int) (key string, value int, ok bool) {
 	return key, e.space(end + 1), true
 }
 
-// dependencies checks what n requires of an object that has certain members.
+// dependencies checks dependencies, dependentRequired and dependentSchemas.
 func (e *eval) dependencies(n *node, declared bits, at, depth int, seen *marks) (valid bool) {
 	valid = true
 	for _, d := range n.depends {
@@ -810,7 +810,7 @@ func (e *eval) number(n *node, at int) (end int, valid bool) {
 		mantissa = 10*mantissa + int(text[i]-'0')
 	}
 	integer := i > first && (text[first] != '0' || i == first+1)
-	short := integer // mantissa and fraction say it all
+	short := integer // mantissa and fraction hold the value
 	if i < len(text) && text[i] == '.' {
 		integer = false
 		for i++; i < len(text) && '0' <= text[i] && text[i] <= '9'; i++ {
@@ -915,14 +915,14 @@ func keyOf(text string) string {
 	return rawjson.NumberKey(text)
 }
 
-// Empties says for which empty values, null, {} and [], SurelyValid reports
-// false, because something else has to look at them.
+// Empties are the empty values, null, {} and [], for which SurelyValid reports false, because
+// the caller may want to strip them.
 type Empties uint8
 
 // The settings.
 const (
 	AllowEmpty     Empties = iota
-	RefuseOptional         // those of declared, not required properties
+	RefuseOptional         // empty values of properties that are declared and not required
 	RefuseAnyEmpty         // all but the text as a whole
 )
 
