@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -55,15 +54,6 @@ func (e *Error) ErrorType() string { return "invalid_tool_call" }
 // ClientMessage returns one sentence for the user of the agent.
 func (e *Error) ClientMessage() string {
 	return fmt.Sprintf("the model wrote neither a tool call that can be read nor an answer, in %d attempts", e.attempts)
-}
-
-// over reports whether the model is not asked again, and whether that is because
-// it makes no progress: its texts, those of earlier steps of an agent's run
-// included, bring nothing that did not fail before. White space makes no
-// difference.
-func (s *textStep) over(text string, attempt int) (over, repeated bool) {
-	repeated = s.failures.Failed(loopstate.Text(text)) >= loopstate.Hopeless && attempt < s.most
-	return repeated || attempt >= s.most, repeated
 }
 
 // exhausted does what OnExhausted selects.

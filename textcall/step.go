@@ -46,7 +46,10 @@ func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 		if problem == "" {
 			return s.finish(h, resp, r)
 		}
-		if over, repeated := s.over(resp.Message.Text(), attempt); over {
+		// The texts, also those of earlier steps of an agent's run, bring nothing that did
+		// not fail before. White space makes no difference.
+		repeated := s.failures.Failed(loopstate.Text(resp.Message.Text())) >= loopstate.Hopeless && attempt < s.most
+		if repeated || attempt >= s.most {
 			return s.exhausted(ctx, h, resp, r, problem, attempt, repeated)
 		}
 		s.askAgain(resp, r, problem)
