@@ -29,7 +29,7 @@ type Error struct {
 	repeated bool
 }
 
-// Error says what is wrong with the last text. It does not quote the text.
+// Error returns the reason why the last text could not be used. It does not quote the text.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v after %d: the last text could not be used: %s", ErrExhausted, e.attempts, e.problem)
 	if e.repeated {
@@ -57,10 +57,9 @@ func (e *Error) ClientMessage() string {
 	return fmt.Sprintf("the model wrote neither a tool call that can be read nor an answer, in %d attempts", e.attempts)
 }
 
-// over reports whether the model is not asked again, and whether that is because
-// it makes no progress: its texts, those of earlier steps of an agent's run
-// included, bring nothing that did not fail before. White space makes no
-// difference.
+// over reports whether the step must not re-ask the model, and whether the reason is that the
+// model repeats texts that failed, in this step or in earlier steps of an agent's run. White
+// space is ignored.
 func (s *textStep) over(text string, attempt int) (over, repeated bool) {
 	repeated = s.failures.Failed(loopstate.Text(text)) >= loopstate.Hopeless && attempt < s.most
 	return repeated || attempt >= s.most, repeated
