@@ -87,7 +87,7 @@ func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middle
 		whole = reasoning(resp.Message)
 	}
 	if quotedInRequest(s.req, whole, f) {
-		s.tally.Note("rescue: a call in the text was not made, because it stands in the request")
+		s.tally.Note("rescue: a call in the text was not made, because it occurs in the request")
 		return resp, false
 	}
 	if f.fault == nil && !s.o.AllowDestructive {
