@@ -39,15 +39,15 @@ func (s *answerStep) turn(ctx context.Context, sent string) []middleware.Message
 	} else if echo != sent {
 		m = withText(m, echo)
 	}
-	told := ""
+	custom := ""
 	if s.o.Feedback != nil {
 		var err error
-		if told, err = run.Isolated(ctx, s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil }); err != nil {
+		if custom, err = run.Isolated(ctx, s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil }); err != nil {
 			s.tally.Note("Options.Feedback panicked or timed out, so the built-in text was sent")
 			s.tally.Fail(fmt.Errorf("answer: Feedback: %w", err))
 		}
 	}
-	return []middleware.Message{m, middleware.User(cmp.Or(told, s.feedback()))}
+	return []middleware.Message{m, middleware.User(cmp.Or(custom, s.feedback()))}
 }
 
 // feedback is the built-in text.
@@ -90,14 +90,14 @@ func (s *answerStep) excerpt(b *strings.Builder) {
 		return
 	}
 	b.WriteString("\n\nJSON Schema of what failed:")
-	said, left := map[string]bool{}, maxSchema
+	written, left := map[string]bool{}, maxSchema
 	for _, i := range s.issues {
 		part := cmp.Or(s.schema.View().At(i.Pointer), s.schema.View().Root())
 		line := "\n" + schema.Clip(i.Path()) + ": " + part.Text()
-		if said[line] {
+		if written[line] {
 			continue
 		}
-		said[line] = true
+		written[line] = true
 		if len(line) > left {
 			b.WriteString(text.Clip(line, left))
 			return

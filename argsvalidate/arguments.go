@@ -19,12 +19,11 @@ type examined struct {
 	text    string              // the arguments without the stripped values
 	changes []middleware.Change // from the arguments to text
 	issues  []middleware.Issue
-	doc     *rawjson.Doc // text, parsed; nil if one pass over it was enough, or if it cannot be parsed
-	sentDoc *rawjson.Doc // the arguments, parsed; likewise
+	doc     *rawjson.Doc // text, parsed; nil if one scan was enough, or if it cannot be parsed
+	sentDoc *rawjson.Doc // the arguments as sent, parsed; nil in the same cases
 }
 
-// examine validates arguments without repairs and rules. It uses up
-// the budget left.
+// examine validates arguments without repairs and rules. It reduces the budget left.
 func (j *validation) examine(ctx context.Context, p toolPlan, args string, left *schema.Budget) examined {
 	if p.declared() && j.v.surelyValid(p, args) {
 		return examined{text: args, issues: j.decode(ctx, p.tool, args)}
@@ -70,8 +69,8 @@ func unreadable(args string, err error) string {
 	return err.Error()
 }
 
-// againstTool strips and validates. It drops a strip that makes valid
-// arguments invalid.
+// againstTool strips arguments and validates them against the tool. It undoes a strip
+// that makes valid arguments invalid.
 func (j *validation) againstTool(ctx context.Context, e *examined, p toolPlan, left *schema.Budget) {
 	before := *e
 	if stripper := p.stripper(); stripper != nil {
@@ -117,9 +116,9 @@ func (j *validation) stripEmpty(e *examined, by *strip.Stripper) {
 // from one call.
 const maxRefused = 100
 
-// stripRefused removes the empty, declared members that the issues of s name,
-// such as a null that only one branch of a tagged union rejects. It removes
-// them only if the arguments are then valid.
+// stripRefused removes the members that issues point to, if all of them are empty
+// and declared, and if the arguments are then valid. It handles, for example, a
+// null that only one branch of a tagged union rejects.
 func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled, left *schema.Budget) {
 	if len(e.issues) > maxRefused {
 		return
@@ -134,7 +133,7 @@ func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled,
 		}
 		at, _ := rawjson.CutLast(i.Pointer)
 		if !c.view().Declared(c.view().At(at)).Has(v.Key()) {
-			return // a key of a map is a value, not a declared property
+			return // the key of a map is data, not a property
 		}
 		refused[v] = true
 		if !slices.Contains(objects, v.Parent()) {
@@ -157,8 +156,8 @@ func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled,
 	e.text, e.doc, e.issues, e.changes = text, stripped, nil, append(e.changes, changes...)
 }
 
-// decode calls Tool.Decode. If it panics or times out, the call is undecided,
-// because that says nothing about the call.
+// decode calls Tool.Decode. If it panics or times out, the call is undecided: the
+// call may be correct.
 func (j *validation) decode(ctx context.Context, t *middleware.Tool, args string) []middleware.Issue {
 	if t.Decode == nil {
 		return nil
@@ -174,8 +173,8 @@ func (j *validation) decode(ctx context.Context, t *middleware.Tool, args string
 	return issues
 }
 
-// decodeIssues returns the issues of an error of Tool.Decode, all with the code
-// decode: those of the error, or one with its text. It returns none for nil.
+// decodeIssues returns the issues of an error of Tool.Decode, with the code decode. An
+// error without issues becomes one issue with its text; nil means no issues.
 func decodeIssues(err error) []middleware.Issue {
 	if err == nil {
 		return nil
@@ -191,8 +190,7 @@ func decodeIssues(err error) []middleware.Issue {
 	return issues
 }
 
-// noteUndeclared adds a note about the properties that an open schema does not
-// declare, if the options say so.
+// noteUndeclared adds a note about undeclared properties, with NoteUndeclared.
 func (j *validation) noteUndeclared(p toolPlan, doc *rawjson.Doc) {
 	if !p.declared() || p.options.Properties != NoteUndeclared || p.compiled.schema == nil || doc == nil {
 		return
@@ -207,27 +205,24 @@ func (j *validation) noteUndeclared(p toolPlan, doc *rawjson.Doc) {
 	}
 }
 
-// correctName returns the plan for the declared tool that an unknown name certainly
-// means, and corrects the name in v.
+// correctName corrects an unknown tool name in v if it is a variant of exactly one
+// declared name. It returns the plan for that tool.
 func (j *validation) correctName(v *middleware.Verdict) toolPlan {
-	if slices.Contains(j.v.o.Mend, mend.ToolName) {
-		if name, ok := j.tools.match(v.Call.Name); ok {
-			p := j.tools.find(name, v.Call.Namespace)
-			if !p.declared() { // in another namespace
-				return p
-			}
-			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
-			v.Call.Name = name
-			j.notes = append(j.notes, p.notes()...)
-			return p
-		}
+	if !slices.Contains(j.v.o.Mend, mend.ToolName) {
+		return toolPlan{}
 	}
-	return toolPlan{}
+	name, _ := j.tools.match(v.Call.Name)
+	p := j.tools.find(name, v.Call.Namespace)
+	if p.declared() { // it may be in another namespace
+		v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
+		v.Call.Name = name
+		j.notes = append(j.notes, p.notes()...)
+	}
+	return p
 }
 
-// repair tries the built-in repairs on invalid arguments, then the user's
-// fixers in order. The first result that makes the whole call valid counts.
-// Without one it returns found.
+// repair tries the built-in repairs on invalid arguments, then the user's fixers in
+// order. It returns the first result that makes the whole call valid, else failed.
 func (j *validation) repair(ctx context.Context, call middleware.ToolCall, p toolPlan, failed examined) examined {
 	if !p.declared() || ctx.Err() != nil {
 		return failed
@@ -265,17 +260,16 @@ func (j *validation) repair(ctx context.Context, call middleware.ToolCall, p too
 
 // runFixer runs a fixer; a panic or a timeout counts as no repair.
 func (j *validation) runFixer(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
-	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
+	type fix struct {
+		text string
+		ok   bool
+	}
+	fixed, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (fix, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))
-		if !ok {
-			return "", errNoFix
-		}
-		return text, nil
+		return fix{text, ok}, nil
 	})
-	if err != nil && !errors.Is(err, errNoFix) && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		j.failures = append(j.failures, fmt.Errorf("fixer %d: %w", n, err))
 	}
-	return text, err == nil
+	return fixed.text, err == nil && fixed.ok
 }
-
-var errNoFix = errors.New("no fix")

@@ -54,7 +54,7 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 // scope returns the tools and the path.
 func (r FieldRule[V]) scope() (tools []string, path string) { return r.Tools, r.Path }
 
-// checkParts does the same for the values whose pointers are accepted by want.
+// checkParts is Check for the values whose pointers accept returns true for.
 func (r FieldRule[V]) checkParts(c *Call, accept func(pointer string) bool) ([]middleware.Issue, error) {
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
@@ -222,10 +222,11 @@ const LoopCode = "loop"
 // arguments, and all of their results were the same error. White space and the order of keys
 // make no difference. after 0 means 3; NoLoops panics if it is negative.
 //
-// The call is re-asked once, with a reply that says so. If the model makes it again in a
-// re-ask, it passes; so MaxAttempts must be at least 2. It is rejected again only after twice as many calls, then after four times as many, and
-// so on. The rule keeps no state: the history is in the request. A result is an error if it says so
-// (Message.IsError) or, in formats without that mark, if its text begins with a word for one.
+// The reply to the call names the loop. If the model repeats the call in the re-ask, the call
+// passes, so MaxAttempts must be at least 2. The rule rejects the call again after twice as many
+// calls, then after four times as many, and so on. It keeps no state: the history is in the
+// request. A result is an error if Message.IsError is set or, in formats without that mark, if its
+// text begins with a word such as "error".
 //
 // Calls of the tools named polling are never rejected: they are meant to be made again.
 //
@@ -279,7 +280,7 @@ func failuresInARow(messages []middleware.Message, c middleware.ToolCall) (n int
 	return n
 }
 
-// isError reports whether a result says that its call failed.
+// isError reports whether a tool result is an error.
 func isError(m middleware.Message) bool {
 	if m.IsError {
 		return true

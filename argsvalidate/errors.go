@@ -34,14 +34,14 @@ var (
 // and the cause in it. middleware.ReportOf(nil, err) returns the report of the
 // step.
 type Error struct {
-	// Response is the last response, as sent; nil if there is none. With
-	// batch.KeepValid it is the held batch, with the corrected calls.
+	// Response is the last response, as sent; nil without a response. With
+	// batch.KeepValid it is the kept message, with the corrected calls.
 	Response *middleware.Response
 	Verdicts []middleware.Verdict // on the calls of Response, in order
-	Replies  []middleware.Message // the replies that a re-ask would send, one for each call within Limits.Calls; nil with Turn.NoReplies
+	Replies  []middleware.Message // the replies of a re-ask, one for each call within Limits.Calls; nil with Turn.NoReplies
 	reasons  []error
 	attempts int
-	plans    []toolPlan // of the tool of each verdict; an undeclared name is the model's own text
+	plans    []toolPlan // by verdict
 }
 
 // newError returns an Error with the verdicts of j.
@@ -118,7 +118,7 @@ const (
 
 // ClientMessage returns one sentence for the user of the agent, such as
 // "read_file: file_path is missing (3 attempts)". It names declared tools and
-// properties and says what is wrong with them. It contains no values, no names
+// properties, and describes the mistakes. It contains no values, no names
 // that the model made up and no text of a rule, so a proxy may send it to any
 // client. It has at most 500 bytes.
 func (e *Error) ClientMessage() string {

@@ -12,15 +12,15 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// explanation is what explains several issues at once.
+// explanation explains several issues at once.
 type explanation struct {
 	isSchema bool               // the arguments are a schema
-	instead  []middleware.Issue // said instead of the covered issues
+	instead  []middleware.Issue // listed instead of the covered issues
 	covered  map[string]bool    // by pointer
 }
 
-// explain looks for arguments that are the tool's schema, and for objects
-// whose properties were sent inside an undeclared one.
+// explain finds arguments that are the tool's schema, and objects whose properties
+// were sent inside of an undeclared property.
 func (f *feedback) explain(issues []middleware.Issue) explanation {
 	n := explanation{covered: map[string]bool{}}
 	missing := map[string][]string{} // keys by object
@@ -59,7 +59,8 @@ func (f *feedback) sentSchema() bool {
 	return len(d.Names) > 0 && !d.Has("properties")
 }
 
-// explainWrapper finds the undeclared property that holds what an object lacks.
+// explainWrapper finds the undeclared property that contains an object's missing
+// properties.
 func (f *feedback) explainWrapper(n *explanation, object string, missing []string) {
 	declared := f.declared(object)
 	for m := range f.args.At(object).Each() {
@@ -95,8 +96,8 @@ func (f *feedback) explainWrapper(n *explanation, object string, missing []strin
 	}
 }
 
-// writeProperties says, of each object with a property too many, which properties
-// are accepted there. It stops where the text is cut anyway.
+// writeProperties lists the accepted properties of each object with an undeclared
+// property. It stops at the length at which the text is cut.
 func (f *feedback) writeProperties(issues []middleware.Issue) {
 	if f.tool.Root() == nil {
 		return
@@ -119,7 +120,7 @@ func (f *feedback) writeProperties(issues []middleware.Issue) {
 }
 
 // isNameCode reports whether an issue of that code is about the name of a
-// property, or the lack of one.
+// property, or a missing property.
 func isNameCode(code string) bool {
 	switch code {
 	case "required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared:
@@ -128,9 +129,8 @@ func isNameCode(code string) bool {
 	return false
 }
 
-// writeObject names the properties that an object accepts, if it has one too many.
-// A key that its schema allows is named together with the key that it may
-// stand for, unless a note says what is wrong with it.
+// writeObject lists the properties that an object accepts, if it has an undeclared
+// property. If the schema allows the undeclared property, it suggests a declared name.
 func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 	declared, sent := f.declared(pointer), f.args.At(pointer)
 	if len(declared.Names) == 0 || sent.Kind() != rawjson.Object {
@@ -154,16 +154,16 @@ func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 		return
 	}
 	free := slices.DeleteFunc(slices.Clone(declared.Names), func(name string) bool { return sentKeys[name] })
-	var close []string
+	var suggestions []string
 	refused := false
 	for _, key := range extra {
 		if flagged[rawjson.JoinPointer(pointer, key)] {
 			refused = true
 			continue
 		}
-		if len(close) < maxNames && !f.explanation.covered[rawjson.JoinPointer(pointer, key)] {
+		if len(suggestions) < maxNames && !f.explanation.covered[rawjson.JoinPointer(pointer, key)] {
 			if meant := f.in.hints.suggestKey(key, free); meant != "" {
-				close = append(close, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
+				suggestions = append(suggestions, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
 			}
 		}
 	}
@@ -171,15 +171,15 @@ func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 	if pointer != "" {
 		where = " of " + schema.Clip(middleware.Issue{Pointer: pointer}.Path())
 	}
-	if refused || len(close) > 0 {
+	if refused || len(suggestions) > 0 {
 		fmt.Fprintf(&f.b, "Accepted properties%s: %s.\n", where, listProperties(declared))
 	}
-	if len(close) > 0 {
-		fmt.Fprintf(&f.b, "Not declared%s: %s.\n", where, strings.Join(close, ", "))
+	if len(suggestions) > 0 {
+		fmt.Fprintf(&f.b, "Not declared%s: %s.\n", where, strings.Join(suggestions, ", "))
 	}
 }
 
-// listProperties lists the names of properties, those that are required apart.
+// listProperties lists the names of properties, the required ones first.
 func listProperties(d *view.Declared) string {
 	var must, may []string
 	required := 0
@@ -210,19 +210,18 @@ const (
 	maxComparing = 1 << 21 // bytes of unknown keys compared with bytes of declared ones
 )
 
-// hints finds the names that a model probably meant. The texts of one step
-// share one, so that a suggestion is looked for in the first few texts only:
-// the model reads no more. It is safe for concurrent use: a Feedback function
-// that did not return in time may still run.
+// hints finds the names that a model probably meant. All texts of one step share
+// one hints, which bounds the work of the step. It is safe for concurrent use,
+// because a Feedback function that timed out may still run.
 type hints struct {
 	mu        sync.Mutex
 	tools     *schema.ToolNames // nil: not read yet
 	suggested map[string]string // by unknown tool
-	keys      int               // how many keys were looked for
-	compared  int               // work done for keys
+	keys      int               // number of keys that were compared
+	compared  int               // work done, in units of maxComparing
 }
 
-// suggestTool returns the available tool that name probably stands for, "" for none.
+// suggestTool returns the available tool that the model probably meant; "" for none.
 func (h *hints) suggestTool(name string, available []string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -236,7 +235,7 @@ func (h *hints) suggestTool(name string, available []string) string {
 	return h.suggested[name]
 }
 
-// suggestKey returns the declared key that key probably stands for, "" for none.
+// suggestKey returns the declared key that the model probably meant; "" for none.
 func (h *hints) suggestKey(key string, declared []string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -249,20 +248,19 @@ func (h *hints) suggestKey(key string, declared []string) string {
 	return meant
 }
 
-// schemaCodes are the codes of issues that a schema explains: its keywords that
-// refuse a value, and what is found with its help.
-var schemaCodes = setOf([]string{"type", "enum", "const", "required", "dependentRequired", "dependencies", "dependentSchemas",
+// schemaCodes are the codes of issues for which the reply quotes the schema.
+var schemaCodes = []string{"type", "enum", "const", "required", "dependentRequired", "dependencies", "dependentSchemas",
 	"additionalProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties", "properties", "patternProperties",
 	"items", "prefixItems", "additionalItems", "unevaluatedItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format",
-	"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "false", codeUndeclared})
+	"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "false", codeUndeclared}
 
-// isSchemaCode reports whether a schema explains issues of that code.
-func isSchemaCode(code string) bool { return schemaCodes[code] }
+// isSchemaCode reports whether the reply quotes the schema for issues of this code.
+func isSchemaCode(code string) bool { return slices.Contains(schemaCodes, code) }
 
-// writeSchemas adds the schemas of the parts that failed, each under the name of the
-// value that it is the schema of: of a property that is not declared, that is
-// the object around it. A schema inside another one is not said again.
+// writeSchemas writes the schema of each value that failed, with the path of the value.
+// For an undeclared property it writes the schema of its object. It omits a schema that is
+// inside of another.
 func (f *feedback) writeSchemas(issues []middleware.Issue) {
 	if f.tool.Root() == nil {
 		return
@@ -303,12 +301,4 @@ func (f *feedback) writeSchemas(issues []middleware.Issue) {
 		left -= len(p)
 		f.b.WriteString(p + "\n")
 	}
-}
-
-func setOf(names []string) map[string]bool {
-	s := make(map[string]bool, len(names))
-	for _, n := range names {
-		s[n] = true
-	}
-	return s
 }

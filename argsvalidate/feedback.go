@@ -14,25 +14,25 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// FeedbackInput is what a model is to be told about.
+// FeedbackInput is the input of a function that writes the reply to an invalid call.
 type FeedbackInput struct {
 	Verdict   middleware.Verdict // on one invalid call
 	Tool      middleware.Tool    // the zero Tool unless Declared
 	Declared  bool
 	Available []string // the tools that the model may call
-	Attempt   int      // the failed one, from 1
-	Repeated  bool     // the attempt before failed in exactly the same way
+	Attempt   int      // the number of the failed attempt, from 1
+	Repeated  bool     // the attempt before had the same invalid calls
 
 	search      string       // the tool that loads further tools, or ""
 	compiled    *compiled    // of Tool; nil: read from its Parameters
 	doc         *rawjson.Doc // the arguments, if they were read
-	hints       *hints       // of the step; nil: this text is the only one
-	withoutCall bool         // the request does not hold the call
+	hints       *hints       // of the step; nil means that this is the only reply
+	withoutCall bool         // the next request does not contain the call
 }
 
 // Bounds of the built-in text.
 const (
-	maxIssues    = 20   // said one by one
+	maxIssues    = 20   // listed
 	maxNames     = 50   // of tools and properties
 	maxExcerpt   = 2000 // bytes of schema
 	maxQuotation = 160  // bytes of arguments that are not JSON
@@ -41,15 +41,13 @@ const (
 	maxText      = 8192 // bytes of the whole
 )
 
-// DefaultFeedback is the built-in text. It names the tool, lists everything
-// wrong at once with its path, what was wanted and what was sent, and each fact
-// once: a missing property with what its schema wants, a misnamed one with the
-// properties that are accepted there, a fault in an array with the element. It
-// says so if the call arrived broken or cut off, and if it could not be checked
-// for a reason that is not the model's, it does not ask for a change. From the
-// second failure on it adds the schema of the parts that failed their schema. It
-// is at most 8 KiB long, whatever was sent, and holds no control token
-// (<|...|>) of what was sent.
+// DefaultFeedback returns the built-in reply. It names the tool and lists all issues,
+// each with its path, the expected value and the value that was sent. For a misnamed
+// property it lists the accepted properties, and for an issue inside of an array it
+// quotes the element. It states whether the call was cut off or is not JSON. If the call
+// could not be checked for a reason that is not the model's, it does not request a
+// change. From the second failure on it adds the schemas of the parts that failed. It has
+// at most 8 KiB, and none of the control tokens (<|...|>) that were sent.
 func DefaultFeedback(in FeedbackInput) string {
 	if in.hints == nil {
 		in.hints = &hints{}
@@ -59,7 +57,7 @@ func DefaultFeedback(in FeedbackInput) string {
 	return text.Clip(text.Defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
 }
 
-// feedback is a text in the making.
+// feedback writes one reply.
 type feedback struct {
 	b           strings.Builder
 	in          FeedbackInput
@@ -125,9 +123,9 @@ func firstCode(issues []middleware.Issue) string {
 	return issues[0].Code
 }
 
-// writeUnknownTool names the tools that there are, and the one that loads further tools. An answer without a tool is
-// offered from the second failure on: before, models take the offer instead of
-// correcting the name.
+// writeUnknownTool lists the available tools and names the tool that loads further tools.
+// It offers an answer without a tool from the second failure on: after the first failure,
+// models accept the offer instead of correcting the name.
 func (f *feedback) writeUnknownTool() {
 	name := f.in.Verdict.Call.Name
 	switch space := f.in.Verdict.Call.Namespace; {
@@ -174,7 +172,7 @@ func listWithMore(shown []string, n int) string {
 
 // writeIssues writes a line for each issue.
 func (f *feedback) writeIssues(issues []middleware.Issue) {
-	said := 0
+	listed := 0
 	for _, i := range f.explanation.instead {
 		fmt.Fprintf(&f.b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
 	}
@@ -182,7 +180,7 @@ func (f *feedback) writeIssues(issues []middleware.Issue) {
 		if f.explanation.covered[i.Pointer] {
 			continue
 		}
-		if said++; said > maxIssues {
+		if listed++; listed > maxIssues {
 			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
 			break
 		}
@@ -190,7 +188,7 @@ func (f *feedback) writeIssues(issues []middleware.Issue) {
 	}
 }
 
-// omitText says of an empty value that its property may be left out.
+// omitText returns the advice to omit an optional property with an empty value.
 func (f *feedback) omitText(i middleware.Issue) string {
 	if i.Pointer == "" || !isSchemaCode(i.Code) || i.Code == "required" {
 		return ""
@@ -205,7 +203,7 @@ func (f *feedback) omitText(i middleware.Issue) string {
 	return "; omit it entirely if it is not needed"
 }
 
-// elementText quotes the element of an array that holds the fault, once.
+// elementText quotes the array element with the issue, once.
 func (f *feedback) elementText(i middleware.Issue) string {
 	for at := parent(i.Pointer); at != ""; at = parent(at) {
 		v := f.args.At(at)
@@ -224,8 +222,8 @@ func (f *feedback) elementText(i middleware.Issue) string {
 	return ""
 }
 
-// writeOmitHint says that what is optional may be left out, to a model that left out
-// what is required: the next call often has null for all the rest.
+// writeOmitHint writes that optional properties may be omitted, if a required property is
+// missing: otherwise models often send null for all optional properties next.
 func (f *feedback) writeOmitHint(issues []middleware.Issue) {
 	for _, i := range issues {
 		if i.Code != "required" || f.explanation.covered[i.Pointer] {
@@ -238,7 +236,7 @@ func (f *feedback) writeOmitHint(issues []middleware.Issue) {
 	}
 }
 
-// keptText says what the echo leaves of a call that did not arrive whole.
+// keptText describes the part of a broken call that the next request contains.
 func (f *feedback) keptText(before string) string {
 	if f.in.withoutCall || f.in.Verdict.Call.Kind == middleware.KindCustom { // free text stays as it is
 		return ""
@@ -246,7 +244,7 @@ func (f *feedback) keptText(before string) string {
 	return before + "the conversation keeps only the properties that arrived whole"
 }
 
-// shorterText says how to send a call that was cut off again.
+// shorterText describes how to repeat a call that was cut off.
 func (f *feedback) shorterText() string {
 	if required := f.declared("").Required; len(required) > 0 {
 		return "Send the call again with shorter values and only the required properties: " + listNames(required) + ". Or split the work into several calls."
@@ -259,7 +257,7 @@ func (f *feedback) declared(pointer string) *view.Declared {
 	return f.tool.Declared(f.tool.At(pointer))
 }
 
-// parent returns the pointer to what holds the value at pointer.
+// parent returns the pointer to the object or array that contains the value.
 func parent(pointer string) string {
 	above, _ := rawjson.CutLast(pointer)
 	return above
@@ -274,15 +272,15 @@ func (in FeedbackInput) schema() *view.View {
 	return readView(in.Tool.Parameters)
 }
 
-// unreadableCodes are those of arguments that cannot be read.
-var unreadableCodes = setOf([]string{"syntax", "trailing_data", "utf8", "size", "depth", "number"})
+// unreadableCodes are the codes of arguments that cannot be parsed.
+var unreadableCodes = []string{"syntax", "trailing_data", "utf8", "size", "depth", "number"}
 
 func (in FeedbackInput) arguments() rawjson.Value {
 	if in.doc != nil && in.doc.Text() == in.Verdict.Call.Arguments {
 		return in.doc.Root()
 	}
-	if slices.ContainsFunc(in.Verdict.Issues, func(i middleware.Issue) bool { return unreadableCodes[i.Code] }) {
-		return rawjson.Value{} // and need not be read to find out
+	if slices.ContainsFunc(in.Verdict.Issues, func(i middleware.Issue) bool { return slices.Contains(unreadableCodes, i.Code) }) {
+		return rawjson.Value{}
 	}
 	doc, err := rawjson.Parse(in.Verdict.Call.Arguments, rawjson.Limits{})
 	if err != nil {
@@ -312,9 +310,6 @@ func quoteAround(s string, offset int) string {
 	return text
 }
 
-// quoteBeginning quotes the beginning of s.
-func quoteBeginning(s string) string { return quoteAround(s, 0) }
-
 var lineBreaks = regexp.MustCompile(`\s*[\r\n]\s*`)
 
 // oneLine puts JSON into one line, of which a string has one already.
@@ -326,7 +321,7 @@ func refusedText(err error, available []string, attempt int) string {
 	b.WriteString("The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n")
 	var refusal *middleware.ModelError
 	if errors.As(err, &refusal) && refusal.Output != "" {
-		fmt.Fprintf(&b, "What was sent: %s\n", quoteBeginning(refusal.Output))
+		fmt.Fprintf(&b, "What was sent: %s\n", quoteAround(refusal.Output, 0))
 	}
 	if len(available) > 0 {
 		fmt.Fprintf(&b, "Available tools: %s.\n", listNames(available))

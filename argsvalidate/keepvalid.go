@@ -11,21 +11,21 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// keptBatch is a batch whose valid calls wait until its invalid calls are
-// corrected.
+// keptBatch is a message with invalid calls, with batch.KeepValid. Its valid calls wait
+// until the model has corrected the invalid calls.
 type keptBatch struct {
 	resp       *middleware.Response
 	attempt    int                  // the number of the attempt that returned resp
 	message    middleware.Message   // the message of resp with the corrections, followed by new calls
 	verdicts   []middleware.Verdict // on the calls of message
 	plans      []toolPlan           // of the calls of message
-	inLastTurn []bool               // whether the last turn asked for the call
-	refusals   map[int]string       // why rules refuse a call that was held, beside its new siblings
+	inLastTurn []bool               // whether the last response has the call
+	refusals   map[int]string       // by call: why a rule rejects a kept call after its siblings changed
 }
 
-// keptSiblings returns the held calls that would run together with those of
-// the last response, and which of its calls repeat one of them. It returns
-// none if the response replaces the batch.
+// keptSiblings returns the kept calls that would run together with the calls of the
+// last response, and for each call of the response whether it repeats a kept call. It
+// returns nil if the response replaces the batch.
 func (s *validateStep) keptSiblings() (kept []middleware.ToolCall, repeated []bool) {
 	if s.kept == nil || len(s.checked.excess) > 0 {
 		return nil, nil
@@ -41,15 +41,15 @@ func (s *validateStep) keptSiblings() (kept []middleware.ToolCall, repeated []bo
 	return s.kept.validCalls(), repeated
 }
 
-// updateBatch keeps the valid calls of a failed batch, or inserts the corrected calls
-// into the held batch.
+// updateBatch keeps the last response if some of its calls are invalid, or inserts its
+// calls into the kept batch.
 func (s *validateStep) updateBatch() {
 	if s.v.o.Batch != batch.KeepValid {
 		s.noteLost()
 		return
 	}
 	if len(s.checked.excess) > 0 {
-		return // the held batch stays; a message with too many calls is never held
+		return // a message with too many calls changes nothing
 	}
 	if s.kept != nil && len(s.checked.calls) == 0 {
 		s.withdraw()
@@ -65,7 +65,7 @@ func (s *validateStep) updateBatch() {
 		}
 		s.kept = nil // the response replaces the batch
 	}
-	if s.checked.invalid() {
+	if anyInvalid(s.checked.verdicts) {
 		s.kept = &keptBatch{resp: s.last, attempt: s.attempt, message: now}
 		at := make([]int, len(now.ToolCalls))
 		for i := range at {
@@ -75,7 +75,8 @@ func (s *validateStep) updateBatch() {
 	}
 }
 
-// setVerdicts puts the verdicts of j in the places of its calls in the message.
+// setVerdicts sets the verdicts on the calls of j. The place of its n-th call in the
+// message is at[n].
 func (b *keptBatch) setVerdicts(j *validation, at []int) {
 	grow := len(b.message.ToolCalls) - len(b.verdicts)
 	b.verdicts = append(b.verdicts, make([]middleware.Verdict, grow)...)
@@ -83,7 +84,7 @@ func (b *keptBatch) setVerdicts(j *validation, at []int) {
 	b.inLastTurn = make([]bool, len(b.verdicts))
 	for n, i := range at {
 		if i < 0 {
-			continue // a repetition
+			continue // it repeats a kept call
 		}
 		verdict := j.verdicts[n]
 		verdict.Call = b.message.ToolCalls[i]
@@ -91,9 +92,9 @@ func (b *keptBatch) setVerdicts(j *validation, at []int) {
 	}
 }
 
-// withdraw applies a response without calls to a held batch. If all open calls
-// were to unknown tools, the model has withdrawn them, and the step returns
-// the held calls. Otherwise the model has given up the batch.
+// withdraw applies a response without calls to the kept batch. If all invalid calls are
+// to unknown tools, the model has withdrawn them, and the step returns the kept calls.
+// Otherwise the model has given up the batch.
 func (s *validateStep) withdraw() {
 	valid := s.kept.validCalls()
 	if len(valid) == 0 {
@@ -117,8 +118,8 @@ func (s *validateStep) withdraw() {
 	s.kept = &b
 }
 
-// recheckKept runs the rules on the held calls that the response does not hold: their
-// siblings have changed.
+// recheckKept runs the rules on the kept calls that the response does not repeat,
+// because their siblings have changed.
 func (s *validateStep) recheckKept(ctx context.Context) error {
 	b := s.kept
 	if b == nil || len(s.v.o.Rules) == 0 {
@@ -133,7 +134,7 @@ func (s *validateStep) recheckKept(ctx context.Context) error {
 			continue
 		}
 		v := b.verdicts[i]
-		v.Notes = nil // the rules remark again
+		v.Notes = nil // the rules add their notes again
 		places, j.calls, j.verdicts, j.plans = append(places, i), append(j.calls, c), append(j.verdicts, v), append(j.plans, b.plans[i])
 	}
 	err := j.runAllRules(ctx)
@@ -149,7 +150,7 @@ func (s *validateStep) recheckKept(ctx context.Context) error {
 	return err
 }
 
-// validCalls returns the valid calls, which are held; nil without a batch.
+// validCalls returns the valid calls; nil without a batch.
 func (b *keptBatch) validCalls() []middleware.ToolCall {
 	if b == nil {
 		return nil
@@ -157,7 +158,7 @@ func (b *keptBatch) validCalls() []middleware.ToolCall {
 	return batch.Valid(b.verdicts)
 }
 
-// stillInvalid names the invalid calls that the last turn did not mention.
+// stillInvalid lists the invalid calls that the last response does not have.
 func (b *keptBatch) stillInvalid() string {
 	if b == nil {
 		return ""
@@ -175,8 +176,8 @@ func (b *keptBatch) stillInvalid() string {
 	return listWithMore(names[:min(len(names), maxNamed)], len(names))
 }
 
-// complete reports whether the batch has valid calls, and no invalid calls
-// except those to unknown tools.
+// complete reports whether the batch has valid calls, and only calls to unknown tools
+// are invalid.
 func (b *keptBatch) complete() bool {
 	return len(b.validCalls()) > 0 && !slices.ContainsFunc(b.verdicts, func(v middleware.Verdict) bool {
 		return !v.OK() && v.Issues[0].Code != codeUnknownTool

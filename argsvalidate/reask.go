@@ -15,8 +15,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// reask makes the next request. It appends the failed turn and its replies, or
-// does what Options.FreshOnRepeat says.
+// reask makes the next request: with the failed turn and its replies, or without failed
+// turns (Options.FreshOnRepeat).
 func (s *validateStep) reask(ctx context.Context, sent middleware.Message) {
 	s.rejected = s.rejected || s.isModelsFault()
 	if s.v.o.FreshOnRepeat && s.repeats.Same() > 1 && s.kept == nil {
@@ -32,9 +32,8 @@ func (s *validateStep) reask(ctx context.Context, sent middleware.Message) {
 	s.extend(turn)
 }
 
-// failedTurn returns the messages that the next request appends: the failed message
-// and the replies to its calls. Replaced ids are numbered across the failed
-// turns, so that they stay unique.
+// failedTurn returns the failed message and the replies to its calls. Replaced ids are
+// numbered across all failed turns of the request, so that they are unique.
 func (s *validateStep) failedTurn(ctx context.Context, sent middleware.Message) []middleware.Message {
 	n := len(s.checked.calls)
 	echo := s.last.Message
@@ -54,8 +53,8 @@ func (s *validateStep) failedTurn(ctx context.Context, sent middleware.Message) 
 	return turn
 }
 
-// extend appends a failed turn to the next request, after the earlier turns
-// that fit into the limit.
+// extend appends a failed turn to the next request, with the earlier turns that fit
+// into the limit.
 func (s *validateStep) extend(turn []middleware.Message) {
 	limit := s.v.o.Limits.Turns
 	if s.v.o.LastTurnOnly {
@@ -65,7 +64,7 @@ func (s *validateStep) extend(turn []middleware.Message) {
 	s.asked = s.first.With(slices.Concat(s.turns...)...)
 }
 
-// freshText describes the errors of calls that the next request does not contain.
+// freshText describes the issues of calls that the next request does not contain.
 func (s *validateStep) freshText(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString("Calling tools failed twice in the same way, and nothing was executed. Call them in another way, all that are needed. What was wrong:")
@@ -77,22 +76,19 @@ func (s *validateStep) freshText(ctx context.Context) string {
 	return text.Clip(b.String(), maxText)
 }
 
-// isModelsFault reports whether a call is invalid for another reason than that
-// it could not be checked.
+// isModelsFault reports whether the message has another issue than undecided.
 func (s *validateStep) isModelsFault() bool {
 	for v := range s.invalid() {
-		for _, i := range v.Issues {
-			if i.Code != codeUndecided {
-				return true
-			}
+		if slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return i.Code != codeUndecided }) {
+			return true
 		}
 	}
 	return false
 }
 
-// missingCall reports whether the request demands a tool call and the response
-// has none. It returns false for a response that was refused, filtered or cut
-// off, or that has a call that the provider ran itself.
+// missingCall reports whether the request requires a tool call and the response has
+// none. A refused, filtered or cut off response needs no call, nor does a response with
+// a call that the provider ran.
 func (s *validateStep) missingCall(resp *middleware.Response) bool {
 	if s.req.ToolChoice.Mode != middleware.ToolRequired && s.req.ToolChoice.Name == "" {
 		return false
@@ -108,8 +104,8 @@ func (s *validateStep) missingCall(resp *middleware.Response) bool {
 	return !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
 }
 
-// afterNoCall reports what follows a response without the call that the request demands:
-// one more request for the call, or else whether the step returns an error.
+// afterNoCall decides what follows a response without the required call: a re-ask, else
+// an error or (with Pass) the response.
 func (s *validateStep) afterNoCall() (again, raises bool) {
 	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
 	if p := s.tools.find(s.req.ToolChoice.Name, ""); p.declared() {
@@ -123,16 +119,16 @@ func (s *validateStep) afterNoCall() (again, raises bool) {
 	return false, policy != middleware.Pass
 }
 
-// askForCall makes the next request, which demands a call in words.
+// askForCall makes the next request, with a user message that requires a call.
 func (s *validateStep) askForCall() {
 	s.askedForCall = true
 	reply := middleware.User(askForCallText(s.req.ToolChoice.Name, s.tools.available()))
 	s.record([]middleware.Message{reply})
-	said := s.last.Message
-	if strings.TrimSpace(said.Text()) == "" {
-		said = history.Text("")
+	echo := s.last.Message
+	if strings.TrimSpace(echo.Text()) == "" {
+		echo = history.Text("")
 	}
-	s.extend([]middleware.Message{said, reply})
+	s.extend([]middleware.Message{echo, reply})
 }
 
 // askForCallText is the reply to a response without a call.
@@ -143,7 +139,7 @@ func askForCallText(only string, available []string) string {
 	return fmt.Sprintf("Your last message calls no tool, but a tool must be called now. Call one of these tools: %s.", listNames(available))
 }
 
-// callModel makes one model call, on a re-ask perhaps with a constraint.
+// callModel makes one model call. A re-ask may be constrained.
 func (s *validateStep) callModel(ctx context.Context, asked *middleware.Request) (*middleware.Response, error) {
 	tool, mode := s.constraint(asked)
 	if tool == nil {
@@ -168,14 +164,14 @@ func (s *validateStep) callModel(ctx context.Context, asked *middleware.Request)
 		}
 	}
 	resp, err := s.tally.Call(ctx, s.next, &forced)
-	why := "the provider refused it"
-	switch {
-	case err != nil && !refusesConstraint(err):
+	if err != nil && !refusesConstraint(err) {
 		return resp, err
-	case err == nil && mode == ConstrainResponseFormat:
-		resp = callOfText(resp, tool.Name)
-		fallthrough
-	case err == nil:
+	}
+	why := "the provider refused it"
+	if err == nil {
+		if mode == ConstrainResponseFormat {
+			resp = callOfText(resp, tool.Name)
+		}
 		if len(resp.Message.ToolCalls) > 0 {
 			s.tally.Note(fmt.Sprintf("attempt %d was constrained to a call of %s (%s): such a call is valid more often than right", s.attempt, text.Label(tool.Name), mode))
 			return resp, nil
@@ -226,15 +222,15 @@ var formIssues = strings.Fields(`syntax trailing_data utf8 not_object truncated 
 	additionalProperties unevaluatedProperties anyOf oneOf allOf false properties items prefixItems minItems maxItems minLength maxLength
 	minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern`)
 
-// refusesConstraint reports whether an error may say that the request's constraint was refused.
+// refusesConstraint reports whether err may mean that the provider refused the constraint.
 func refusesConstraint(err error) bool {
 	var e *middleware.ModelError
 	refused := errors.As(err, &e) && (e.StatusCode == 400 || e.StatusCode == 422)
 	return errors.Is(err, middleware.ErrUnencodable) || refused && !errors.Is(err, middleware.ErrInvalidToolCall)
 }
 
-// callSchema returns the schema of a call as a JSON text. The arguments are closed where
-// their schema says nothing: in an open object small models write keys until they are cut off.
+// callSchema returns the schema of a call as a JSON text. It forbids undeclared properties
+// if the tool's schema is open: in an open object, small models write keys without end.
 func callSchema(t *middleware.Tool) json.RawMessage {
 	arguments := string(t.Parameters)
 	doc, err := rawjson.Parse(arguments, rawjson.Limits{})

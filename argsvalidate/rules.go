@@ -20,10 +20,10 @@ import (
 // also checks the valid values of other calls. The issues are sent to the
 // model; an issue without a code gets the code rule.
 //
-// An error means that the rule could not decide. The step then ends, or does
-// what Options.OnRuleError says, and the model does not see the error. A panic
-// or a timeout (Options.RuleTimeout) counts as an error. A Check that ignores
-// its context leaks its goroutine until it returns.
+// An error means that the rule could not decide. Options.OnRuleError then
+// applies, and the model does not see the error. A panic or a timeout
+// (Options.RuleTimeout) is an error too. A Check that ignores its context leaks
+// its goroutine until it returns.
 //
 // Call.Note adds a remark without rejecting the call. [Named] gives a rule a
 // name for errors and notes. Rules run one after the other, in order, on each
@@ -43,7 +43,7 @@ func (f RuleFunc) Check(ctx context.Context, c *Call) ([]middleware.Issue, error
 type Call struct {
 	middleware.ToolCall                       // as it would run
 	Tool                middleware.Tool       // the zero Tool if the tool is not declared
-	Siblings            []middleware.ToolCall // the other calls of the message, as sent: those after this one, then those before it
+	Siblings            []middleware.ToolCall // the other calls of the message, as sent: first the calls after this one, then the calls before it
 	Request             *middleware.Request   // the request of the step, without its failed turns; never nil. In Validator.Validate it holds only the tools
 
 	reasked bool // in a re-ask
@@ -61,8 +61,8 @@ func (c *Call) parsed() (*rawjson.Doc, error) {
 	return parseAccepted(c.Arguments)
 }
 
-// where names the tool if it is declared. Other names are the model's own
-// text.
+// where returns the tool's name for errors and notes. It omits an undeclared name,
+// which is the model's text.
 func (c *Call) where() string {
 	if c.Tool.Name == "" {
 		return "an undeclared tool"
@@ -228,14 +228,14 @@ func unmarshalIssues(root rawjson.Value, err error) []middleware.Issue {
 	return issue(codeDecode, pointer, fmt.Sprintf("wanted a value that fits %s; sent %s", wrong.Type.Kind(), wrong.Value))
 }
 
-// runAllRules runs every rule on every call that is valid so far, except on calls
-// that repeat a held call. If the options say so, the first rule that could
-// not decide ends it, and the remaining calls are marked.
+// runAllRules runs the rules on all calls, except on calls that repeat a kept call. On
+// invalid calls it runs only field rules. With FailStep, it stops at the first rule that
+// cannot decide, and marks the remaining calls as undecided.
 func (j *validation) runAllRules(ctx context.Context) error {
 	if len(j.v.o.Rules) == 0 {
 		return nil
 	}
-	// One list, twice, holds the siblings of every call without a copy for each.
+	// In others, all calls twice, the siblings of each call are one slice.
 	var all []middleware.ToolCall
 	for i, c := range j.calls {
 		if !j.repeats(i) {
@@ -273,7 +273,7 @@ func (j *validation) runAllRules(ctx context.Context) error {
 	return nil
 }
 
-// repeats reports whether a held call runs instead of the i-th one.
+// repeats reports whether a kept call runs instead of the i-th call.
 func (j *validation) repeats(i int) bool { return j.repeated != nil && j.repeated[i] }
 
 // ruleCall returns the input of rules for the i-th call.
@@ -334,8 +334,7 @@ func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.
 	return nil
 }
 
-// addNotes adds the notes of a rule on a call to the call's verdict and to the
-// report.
+// addNotes adds the notes of a rule to the call's verdict and to the report.
 func (j *validation) addNotes(v *middleware.Verdict, name string, c *Call, notes []string) {
 	v.Notes = append(v.Notes, notes...)
 	for _, text := range notes {
@@ -372,12 +371,12 @@ func (n *noteList) close() []string {
 
 // partialRule is a rule that can check some values of a call and skip others.
 type partialRule interface {
-	checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error)
+	checkParts(c *Call, accept func(pointer string) bool) ([]middleware.Issue, error)
 }
 
-// runFieldRules runs the field rules on the i-th call, which is invalid, for
-// the values that are valid. So one reply has both kinds of issues. A rule
-// that cannot decide adds nothing here.
+// runFieldRules runs the field rules on the valid values of the i-th call, which is
+// invalid, so that the reply has both kinds of issues. It ignores a rule that cannot
+// decide.
 func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v := &j.verdicts[i]
 	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.plans[i].failedOnlySchema(v) {
@@ -423,7 +422,7 @@ func (p toolPlan) failedOnlySchema(v *middleware.Verdict) bool {
 // withoutIssues returns a function that reports whether a value has no issue at
 // its place, above it or below it.
 func withoutIssues(issues []middleware.Issue) func(pointer string) bool {
-	refused := map[string]bool{} // pointers of issues, and those above them
+	refused := map[string]bool{} // the pointers of issues, and all pointers above them
 	at := map[string]bool{}
 	for _, i := range issues {
 		at[i.Pointer] = true

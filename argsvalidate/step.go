@@ -16,15 +16,15 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// validateStep is one request on its way through the middleware. It calls the model
-// until all calls are valid or a further attempt must not follow.
+// validateStep handles one request. It calls the model until all calls are valid or
+// the attempts are exhausted.
 type validateStep struct {
 	v     *Validator
 	next  middleware.ModelCall
 	tools requestTools
 	req   *middleware.Request    // the caller's request; it is not modified
 	first *middleware.Request    // the request of the first attempt: inner layers do not raise, and its sink gets no calls
-	asked *middleware.Request    // the request of the next attempt: first, with the failed turns appended
+	asked *middleware.Request    // the request of the next attempt: first with the failed turns
 	turns [][]middleware.Message // the failed turns
 	tally middleware.Tally
 
@@ -32,21 +32,21 @@ type validateStep struct {
 	last          *middleware.Response // the last response, as sent except for broken ids
 	answered      int                  // the number of the attempt that returned last
 	checked       validation           // the validation of last
-	rejected      bool                 // an attempt of this step brought an invalid call
-	refusal       error                // the provider's error, if the last attempt returned one
-	kept          *keptBatch           // set with batch.KeepValid
-	previous      []middleware.Verdict // the verdicts of the turn before the last one
-	repeats       loopstate.Watch      // detects repetitions
-	streamed      bool                 // the sink has events that were not reset
+	rejected      bool                 // the model has sent an invalid call in this step
+	refusal       error                // the provider's error, if it refused the last attempt's call
+	kept          *keptBatch           // with batch.KeepValid, the valid calls of earlier attempts
+	previous      []middleware.Verdict // the verdicts of the attempt before
+	repeats       loopstate.Watch      // detects repeated failures
+	streamed      bool                 // the caller's sink has events that were not reset
 	unconstrained bool                 // no further attempt is constrained
-	askedForCall  bool                 // the model was asked once more for a call
+	askedForCall  bool                 // the step has re-asked for a missing call
 }
 
-// newStep returns the step for req. The sink of the caller is wrapped twice:
-// watched sees every event that the caller gets, and withoutCalls keeps the
-// model's tool calls away from it until they are validated.
+// newStep returns the step for req. It wraps the caller's sink twice: trackSink
+// tracks the events that the caller gets, and withoutCalls drops the model's tool
+// calls, which are not validated yet.
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *validateStep {
-	s := &validateStep{v: v, next: next, tools: v.requestTools(req), repeats: loopstate.From(ctx)}
+	s := &validateStep{v: v, next: next, tools: requestTools{v: v, req: req}, repeats: loopstate.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
 		guarded.Sink = s.trackSink(run.Sink("argsvalidate", req.Sink))
@@ -60,9 +60,8 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 	return s
 }
 
-// run makes attempts until one of them ends the step. A response without calls
-// to the first attempt is returned without a copy and without a report of this
-// middleware: it is the usual end of an agent run.
+// run makes attempts until one of them ends the step. If the first response has no
+// calls, run returns it without a copy and without a report: agent runs usually end so.
 func (s *validateStep) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
@@ -77,12 +76,12 @@ func (s *validateStep) run(ctx context.Context) (*middleware.Response, error) {
 			_, unusable = resp.Unusable()
 		}
 		switch {
-		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall) && !errors.Is(err, ErrExhausted): // a stack inside has re-asked for the exhausted ones
+		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall) && !errors.Is(err, ErrExhausted): // with ErrExhausted, an inner stack has re-asked
 			done, resp, err = s.afterRefusal(ctx, err)
 		case err != nil:
 			err = s.interrupted(ctx, err)
 		case unusable && s.kept == nil:
-			return s.tally.Finish(s.unusable(ctx, resp))
+			return s.tally.Finish(s.unusable(resp))
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !choicesHaveCalls(resp) && !s.missingCall(resp):
 			return resp, nil
 		default:
@@ -110,8 +109,8 @@ const (
 	outcomeRuleError                 // return the error of a rule or of the context
 )
 
-// handle validates a response. If done is true, the step returns the response and err.
-func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, err error) {
+// handle validates a response. If done is true, the step returns out and err.
+func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (done bool, out *middleware.Response, err error) {
 	result, reasons := s.classify(ctx, resp, s.validate(ctx, resp))
 	switch result {
 	case outcomeReask:
@@ -122,7 +121,6 @@ func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (d
 		return false, nil, nil
 	}
 	s.record(nil)
-	var out *middleware.Response
 	switch result {
 	case outcomeEnded:
 		return false, nil, nil
@@ -154,9 +152,9 @@ func (s *validateStep) validate(ctx context.Context, resp *middleware.Response) 
 	return err
 }
 
-// classify returns the outcome of a response that was validated with err, and the reasons
-// of an outcome that is an error.
-func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, err error) (outcome, []error) {
+// classify returns the outcome of a response. err is the result of validate. If the
+// outcome is an error, reasons are its causes.
+func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, err error) (_ outcome, reasons []error) {
 	if choicesHaveCalls(resp) {
 		s.tally.Note("not asked again: another choice of the answer holds tool calls, which were not validated")
 	}
@@ -168,7 +166,7 @@ func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, 
 		switch {
 		case again:
 			return outcomeAskForCall, nil
-		case s.kept != nil: // a response without a call must not give up the held batch
+		case s.kept != nil: // OnExhausted applies to the kept batch, which is not lost
 			return outcomeExhausted, []error{ErrExhausted, ErrInvalid, ErrNoCall}
 		case raises:
 			return outcomeNoCall, []error{ErrExhausted, ErrNoCall}
@@ -181,10 +179,10 @@ func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, 
 	switch {
 	case err != nil:
 		return outcomeRuleError, []error{ErrRule, err}
-	case !s.anyInvalid():
+	case !anyInvalid(s.outputVerdicts()):
 		return outcomeValid, nil
 	}
-	if reasons := s.outOfAttempts(); reasons != nil {
+	if reasons = s.outOfAttempts(); reasons != nil {
 		return outcomeExhausted, reasons
 	}
 	if ctx.Err() != nil {
@@ -206,7 +204,7 @@ func (s *validateStep) ruleError(ctx context.Context, reasons []error) error {
 // accepted returns the response for valid calls.
 func (s *validateStep) accepted(resp *middleware.Response) *middleware.Response {
 	out := s.output()
-	if out.Report.Status = s.status(); out.Report.Status == middleware.NoCalls {
+	if out.Report.Status = s.statusOf(s.outputVerdicts()); out.Report.Status == middleware.NoCalls {
 		out.Report.Status = resp.Report.Status // of the text, in a layer inside
 	}
 	if s.rejected && len(out.Message.ToolCalls) == 0 {
@@ -215,7 +213,7 @@ func (s *validateStep) accepted(resp *middleware.Response) *middleware.Response 
 	return out
 }
 
-// withIDs returns resp, or a copy with the role and the ids that it lacks.
+// withIDs returns resp, or a copy in which missing ids and a missing role are set.
 func (s *validateStep) withIDs(resp *middleware.Response) *middleware.Response {
 	m := history.FixIDs(s.req.Messages, resp.Message)
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant) // some clients leave the role out
@@ -227,9 +225,8 @@ func (s *validateStep) withIDs(resp *middleware.Response) *middleware.Response {
 	return &fixed
 }
 
-// afterRefusal re-asks after a tool call that the provider itself refused. Since
-// there is no message of the model to reply to, a user message says what was
-// wrong.
+// afterRefusal re-asks after the provider has refused a tool call of its model. There
+// is no message of the model to reply to, so a user message describes the mistake.
 func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
 	reasons := []error{ErrExhausted, ErrInvalid, err}
 	if s.isRepeating(loopstate.Refusal(err), s.v.o.MaxAttempts) {
@@ -249,7 +246,7 @@ func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, 
 	return false, nil, nil
 }
 
-// outOfAttempts returns the reasons against a further attempt, or nil.
+// outOfAttempts returns why no further attempt may follow, or nil.
 func (s *validateStep) outOfAttempts() []error {
 	limit := 0
 	for v := range s.invalid() {
@@ -286,8 +283,8 @@ func (s *validateStep) isRepeating(what string, limit int) bool {
 	return true
 }
 
-// exhausted does what OnExhausted says; the strictest setting of the tools
-// counts.
+// exhausted applies OnExhausted. If the settings of the tools differ, the strictest
+// setting applies.
 func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
 	drop, raise := false, false
 	for v := range s.invalid() {
@@ -316,10 +313,10 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 	}
 	if raise {
 		whole := s.outputValidation()
-		e := whole.newError(reasons...)
-		e.Response, e.attempts = s.errorResponse(), s.attempt
-		e.Replies = s.v.replies(ctx, whole, s.attempt, s.repeats.Same() > 1)
-		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // under KeepValid the last attempt may hold fewer calls, or none
+		e := s.outputError(reasons...)
+		e.attempts = s.attempt
+		e.Replies = batch.Replies(whole.verdicts, s.v.o.Batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
+		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
 		s.noteAll(whole)                                       // the replies may have added notes
 		return nil, e
 	}
@@ -330,18 +327,17 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 // errUnusable is the reason why a message without calls is invalid.
 var errUnusable = errors.New("argsvalidate: the message holds neither a call that can be read nor an answer")
 
-// unusable does what OnExhausted says, for a message in whose text an inner layer
-// has found no call that it could use. That layer has already re-asked the model.
-// There are no calls to drop.
-func (s *validateStep) unusable(ctx context.Context, resp *middleware.Response) (*middleware.Response, error) {
+// unusable applies OnExhausted to a message that an inner layer could not read. That
+// layer has already re-asked the model, and the message has no calls to drop.
+func (s *validateStep) unusable(resp *middleware.Response) (*middleware.Response, error) {
 	if s.v.o.OnExhausted == middleware.Pass {
 		return resp, nil
 	}
 	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnusable}}
 }
 
-// endedError returns the error of a context that is done, together with the issues
-// of the last response. It returns nil while ctx is not done.
+// endedError returns the error of ctx with the issues of the last response; nil if ctx
+// has not ended.
 func (s *validateStep) endedError(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -349,8 +345,8 @@ func (s *validateStep) endedError(ctx context.Context) error {
 	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, run.ContextError(ctx), s.asError())
 }
 
-// interrupted adds the issues of the last response to the error of a model call that
-// the context interrupted.
+// interrupted adds the issues of the last response to the error of a model call, if
+// ctx has ended.
 func (s *validateStep) interrupted(ctx context.Context, err error) error {
 	if s.attempt == 1 || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
@@ -358,23 +354,29 @@ func (s *validateStep) interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, err, s.asError())
 }
 
-// asError returns the reasons why the last response is invalid, as an error.
+// asError returns the error for the last response, which is invalid.
 func (s *validateStep) asError() *Error {
 	switch {
-	case s.refusal != nil && s.kept == nil:
+	case s.refusal == nil:
+		return s.outputError(ErrInvalid)
+	case s.kept == nil:
 		return &Error{Response: s.last, reasons: []error{ErrInvalid, s.refusal}}
-	case s.refusal != nil:
-		e := s.outputValidation().newError(ErrInvalid, s.refusal)
-		e.Response = s.errorResponse()
-		return e
 	}
-	e := s.outputValidation().newError(ErrInvalid)
-	e.Response = s.errorResponse()
+	return s.outputError(ErrInvalid, s.refusal)
+}
+
+// outputError returns an error with the last response as sent, or with the kept batch and
+// its corrections.
+func (s *validateStep) outputError(reasons ...error) *Error {
+	e := s.outputValidation().newError(reasons...)
+	if e.Response = s.last; s.kept != nil {
+		e.Response = s.output()
+	}
 	return e
 }
 
-// output returns a copy of the response, with its valid calls as validated
-// and its other calls as sent.
+// output returns a copy of the last response, or of the kept batch: valid calls as
+// validated, other calls as sent.
 func (s *validateStep) output() *middleware.Response {
 	out, message := *s.last, withValidCalls(s.last.Message, s.checked.verdicts)
 	if s.kept != nil {
@@ -388,16 +390,7 @@ func (s *validateStep) output() *middleware.Response {
 	return &out
 }
 
-// errorResponse returns the response for errors: the last one as sent, or the held
-// batch with its corrections.
-func (s *validateStep) errorResponse() *middleware.Response {
-	if s.kept == nil {
-		return s.last
-	}
-	return s.output()
-}
-
-// outputValidation returns the validation of the message that envelope returns.
+// outputValidation returns the validation of the output.
 func (s *validateStep) outputValidation() *validation {
 	if s.kept == nil {
 		return &s.checked
@@ -408,7 +401,7 @@ func (s *validateStep) outputValidation() *validation {
 	return &j
 }
 
-// withValidCalls returns m with the valid calls as they would run.
+// withValidCalls returns m with its valid calls as validated.
 func withValidCalls(m middleware.Message, verdicts []middleware.Verdict) middleware.Message {
 	copied := false
 	for i := range verdicts {
@@ -422,7 +415,7 @@ func withValidCalls(m middleware.Message, verdicts []middleware.Verdict) middlew
 	return m
 }
 
-// outputVerdicts are those on the calls of the message that envelope returns.
+// outputVerdicts returns the verdicts on the calls of the output.
 func (s *validateStep) outputVerdicts() []middleware.Verdict {
 	if s.kept != nil {
 		return s.kept.verdicts
@@ -430,11 +423,8 @@ func (s *validateStep) outputVerdicts() []middleware.Verdict {
 	return s.checked.verdicts
 }
 
-// status is that of the message that envelope returns.
-func (s *validateStep) status() middleware.Status { return s.statusOf(s.outputVerdicts()) }
-
 // statusOf returns the status for verdicts. Calls in further choices are not
-// validated, so a response that has some is at best unchecked.
+// validated, so a response with such calls is never valid.
 func (s *validateStep) statusOf(verdicts []middleware.Verdict) middleware.Status {
 	status := middleware.StatusOf(verdicts)
 	if status != middleware.Invalid && choicesHaveCalls(s.last) {
@@ -443,8 +433,7 @@ func (s *validateStep) statusOf(verdicts []middleware.Verdict) middleware.Status
 	return status
 }
 
-// validCall reports whether the i-th call of the message that envelope returns is
-// valid.
+// validCall reports whether the i-th call of the output is valid.
 func (s *validateStep) validCall(i int) bool {
 	verdicts := s.outputVerdicts()
 	return i < len(verdicts) && verdicts[i].OK()
@@ -462,12 +451,8 @@ func (s *validateStep) invalid() iter.Seq[middleware.Verdict] {
 	}
 }
 
-// anyInvalid reports whether a call must still be corrected.
-func (s *validateStep) anyInvalid() bool {
-	for range s.invalid() {
-		return true
-	}
-	return false
+func anyInvalid(verdicts []middleware.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() })
 }
 
 // choicesHaveCalls reports whether another choice of the response has tool calls.
@@ -483,8 +468,8 @@ func (s *validateStep) record(replies []middleware.Message) {
 	s.previous = s.checked.verdicts
 }
 
-// noteAll adds the notes of j to the report, and the failures of the last
-// validation. It clears the failures, because it may run again for one attempt.
+// noteAll adds the notes of j and the failures of the last validation to the report. It
+// clears the failures, because it may run twice in an attempt.
 func (s *validateStep) noteAll(j *validation) {
 	for _, n := range j.notes {
 		s.tally.Note(n)
@@ -495,7 +480,7 @@ func (s *validateStep) noteAll(j *validation) {
 	s.checked.failures = nil
 }
 
-// noteIDs records the ids that were replaced.
+// noteIDs adds the replaced ids to the changes of the verdicts.
 func (s *validateStep) noteIDs(sent middleware.Message) {
 	for i, c := range sent.ToolCalls[:len(s.checked.calls)] {
 		if id := s.checked.calls[i].ID; id != c.ID {
@@ -505,17 +490,16 @@ func (s *validateStep) noteIDs(sent middleware.Message) {
 	}
 }
 
-// noteLost adds a note if the model corrected its calls and left out valid
-// siblings that it was asked to send again.
+// noteLost adds a note for each valid call that the model did not repeat in its
+// corrected message.
 func (s *validateStep) noteLost() {
 	for _, c := range batch.Lost(s.previous, s.last.Message) {
 		s.tally.Note(fmt.Sprintf("a valid call to %s in attempt %d did not come back with the corrected ones", text.Label(c.Name), s.attempt-1))
 	}
 }
 
-// withoutCalls holds back tool calls from sink, because they are not validated
-// yet. The step sends the valid ones later. EventReset is dropped if no event
-// was sent before it.
+// withoutCalls drops tool calls, which are not validated yet: sendCalls sends the valid
+// calls later. It drops an EventReset without events before it.
 func (s *validateStep) withoutCalls(sink middleware.Sink) middleware.Sink {
 	return func(e middleware.Event) error {
 		if e.Kind == middleware.EventToolCall || e.Kind == middleware.EventReset && !s.streamed {
@@ -525,7 +509,7 @@ func (s *validateStep) withoutCalls(sink middleware.Sink) middleware.Sink {
 	}
 }
 
-// trackSink records whether sink has events that were not reset.
+// trackSink tracks whether sink has events that were not reset.
 func (s *validateStep) trackSink(sink middleware.Sink) middleware.Sink {
 	return func(e middleware.Event) error {
 		s.streamed = e.Kind != middleware.EventReset
@@ -541,11 +525,15 @@ func (s *validateStep) finish(resp *middleware.Response, err error) (*middleware
 	return s.tally.Finish(resp, err)
 }
 
-// sendCalls sends the valid calls of the returned response to the sink. If its
-// message is not that of the last attempt, EventReset and its text come first.
+// sendCalls sends the valid calls of the returned response to the sink. If the response
+// is from an earlier attempt than the last, EventReset and its text come first.
 func (s *validateStep) sendCalls(resp *middleware.Response) error {
 	var events []middleware.Event
-	if returned := s.returnedAttempt(); returned < s.attempt {
+	returned := s.answered
+	if s.kept != nil {
+		returned = s.kept.attempt
+	}
+	if returned < s.attempt {
 		if s.streamed {
 			events = append(events, middleware.Event{Kind: middleware.EventReset})
 		}
@@ -569,12 +557,4 @@ func (s *validateStep) sendCalls(resp *middleware.Response) error {
 		}
 	}
 	return nil
-}
-
-// returnedAttempt is the number of the attempt whose message is returned.
-func (s *validateStep) returnedAttempt() int {
-	if s.kept != nil {
-		return s.kept.attempt
-	}
-	return s.answered
 }

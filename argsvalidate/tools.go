@@ -16,25 +16,21 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// requestTools holds the tools of one step: the Validator's own and the request's.
-// Each tool is looked up once, not for each call.
+// requestTools are the tools of one step: the Validator's own and the request's. It looks
+// up each tool once, not once for each call.
 type requestTools struct {
 	v             *Validator
 	req           *middleware.Request
 	plans         []toolPlan      // of the declared tools that were looked up
-	names         []string        // the names of the tools that a model may call; see available
+	names         []string        // see available
 	announcements *announce.Tools // see announced
-	variants      *mend.Names     // the same names; see meant
-	hints         hints           // of the feedback texts
-	notedMisspelt bool            // misspelt has run
+	variants      *mend.Names     // see match
+	hints         hints           // for the replies
+	notedMisspelt bool            // misspeltNames has run
 }
 
-func (v *Validator) requestTools(req *middleware.Request) requestTools {
-	return requestTools{v: v, req: req}
-}
-
-// find returns the plan for the tool of that name in the namespace of a call. The
-// Validator's own tools come first, then the request's.
+// find returns the plan for the tool with this name in the namespace of a call. The
+// Validator's own tools replace the request's.
 func (t *requestTools) find(name, space string) toolPlan {
 	for _, p := range t.plans {
 		if p.tool.Name == name && p.space == space {
@@ -48,10 +44,18 @@ func (t *requestTools) find(name, space string) toolPlan {
 	return p
 }
 
-// available returns the names of the tools that a model may call, in order.
+// available returns the names of the tools that a model may call, in order, each once.
 func (t *requestTools) available() []string {
-	if t.names == nil {
-		t.names = t.v.available(t.req.Tools)
+	if t.names != nil {
+		return t.names
+	}
+	t.names = []string{}
+	listed := map[string]bool{"": true, announce.Placeholder: true}
+	for _, tool := range slices.Concat(t.v.o.Tools, t.req.Tools) {
+		if tool.Kind != middleware.KindHosted && !listed[tool.Name] {
+			listed[tool.Name] = true
+			t.names = append(t.names, tool.Name)
+		}
 	}
 	return t.names
 }
@@ -75,11 +79,11 @@ func (t *requestTools) match(name string) (string, bool) {
 	return t.variants.Match(name)
 }
 
-// plan returns the plan for a name. Hosted tools do not count, because the
-// provider runs them. A call without a namespace is to a tool without one or, if
-// there is none, to a tool of any namespace; a call with a namespace of which no tool
-// is declared is to a tool without one. If several tools are left, and differ, no
-// schema is known to be the one that the provider shows to the model.
+// plan returns the plan for a name. It ignores hosted tools, because the provider runs
+// them. A call without a namespace is to a tool without a namespace or, without such a
+// tool, to a tool of any namespace. A call with an undeclared namespace is to a tool
+// without a namespace. If several different tools remain, the plan is ambiguous: it is
+// unknown which schema the provider shows to the model.
 func (v *Validator) plan(requested []middleware.Tool, name, space string) toolPlan {
 	if name == "" {
 		return toolPlan{}
@@ -120,20 +124,7 @@ func (v *Validator) plan(requested []middleware.Tool, name, space string) toolPl
 	return p
 }
 
-// available returns the names of all tools that a model may call, each once.
-func (v *Validator) available(requested []middleware.Tool) []string {
-	names := []string{}
-	listed := map[string]bool{"": true, announce.Placeholder: true}
-	for _, t := range slices.Concat(v.o.Tools, requested) {
-		if t.Kind != middleware.KindHosted && !listed[t.Name] {
-			listed[t.Name] = true
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-// toolPlan says how calls to one tool are validated. The zero plan is that of an
+// toolPlan describes how calls to one tool are validated. The zero toolPlan is for an
 // undeclared tool.
 type toolPlan struct {
 	tool      *middleware.Tool
@@ -143,8 +134,8 @@ type toolPlan struct {
 	ambiguous bool // declared more than once, and not in the same way
 }
 
-// newPlan returns the plan for t. Only function tools have a schema to satisfy: the
-// input of other kinds is not JSON.
+// newPlan returns the plan for t. Only function tools have a schema: the input of other
+// kinds is not JSON.
 func (v *Validator) newPlan(t *middleware.Tool) toolPlan {
 	raw := bytes.TrimSpace(t.Parameters)
 	if string(raw) == "null" || t.Kind != middleware.KindFunction {
@@ -155,15 +146,14 @@ func (v *Validator) newPlan(t *middleware.Tool) toolPlan {
 
 func (p toolPlan) declared() bool { return p.tool != nil }
 
-// unusable reports whether the tool has a schema and it cannot be used, or is not
-// known.
+// unusable reports whether the tool's schema cannot be used, or is ambiguous.
 func (p toolPlan) unusable() bool { return p.declared() && (p.compiled.unusable || p.ambiguous) }
 
 // stripper returns the stripper for the strip mode of the tool; nil if there is
 // nothing to strip.
 func (p toolPlan) stripper() *strip.Stripper { return p.compiled.strip[p.options.Strip]() }
 
-// notes are those of p, with the tool's name.
+// notes returns the remarks on the tool's schema, with the tool's name.
 func (p toolPlan) notes() []string {
 	if p.tool == nil || len(p.compiled.notes) == 0 && !p.ambiguous {
 		return nil
@@ -178,8 +168,8 @@ func (p toolPlan) notes() []string {
 	return notes
 }
 
-// surelyValid returns true if the call is valid and there is nothing to strip.
-// That is known after one scan, without parsing. False has no meaning.
+// surelyValid returns true if one scan, without parsing, shows that the arguments are
+// valid and have nothing to strip. If it returns false, they may be valid too.
 func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
 	if p.compiled.schema == nil || p.options.Properties != BySchema {
 		return false
@@ -208,9 +198,9 @@ type compiled struct {
 	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
 }
 
-// compile compiles a schema text, and returns its footprint too. Strippers are
-// made on first use, because most tools need only one mode. A text that does not
-// compile can still be read for repairs and hints.
+// compile compiles a schema text, and returns its footprint too. It makes strippers on
+// first use, because most tools need only one mode. Repairs and hints can use a text
+// that does not compile.
 func (v *Validator) compile(raw []byte) (*compiled, int) {
 	if uri, ok := schema.Dialect(v.o.Dialect); ok {
 		raw = schema.InDialect(raw, uri, false)
@@ -270,19 +260,13 @@ type scopedRule interface {
 // without tool names is looked up in every schema.
 const maxScopeTools = 100
 
-// misspeltNamesOnce returns the notes of misspelt on the first call, and nil
-// afterwards.
-func (t *requestTools) misspeltNamesOnce(ctx context.Context) []string {
+// misspeltNames returns remarks on the names and paths in the options that match no tool,
+// once.
+func (t *requestTools) misspeltNames(ctx context.Context) []string {
 	if t.notedMisspelt {
 		return nil
 	}
 	t.notedMisspelt = true
-	return t.misspeltNames(ctx)
-}
-
-// misspeltNames notes the names and paths in the options that match no tool of a
-// step.
-func (t *requestTools) misspeltNames(ctx context.Context) []string {
 	var notes []string
 	unknown := func(where, name string) {
 		if announced, err := t.announced().Has(ctx, name); announced || err != nil {
@@ -319,8 +303,8 @@ func (t *requestTools) misspeltNames(ctx context.Context) []string {
 	return notes
 }
 
-// undeclaredPaths notes the rules for a tool whose path its schema does not
-// declare.
+// undeclaredPaths returns remarks on the rules for a tool whose paths the tool's schema
+// does not declare.
 func (v *Validator) undeclaredPaths(p toolPlan) []string {
 	var notes []string
 	for n, r := range v.o.Rules {
@@ -343,8 +327,8 @@ func undeclaredPath(rule, path, who string) string {
 	return fmt.Sprintf("%s: %s%sits path %s", rule, who, verb, schema.Clip(path))
 }
 
-// anyDeclares reports whether the schema of any tool declares the path. With too
-// many tools it returns true, because the search would cost too much.
+// anyDeclares reports whether the schema of any tool declares the path. With more than
+// maxScopeTools tools it returns true, because the search is too expensive.
 func (t *requestTools) anyDeclares(path string) bool {
 	names := t.available()
 	if path == "" || len(names) == 0 || len(names) > maxScopeTools {

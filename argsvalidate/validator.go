@@ -41,18 +41,18 @@ func NewValidator(o Options) *Validator {
 //
 // A step returns one of these: a response whose calls are all valid; after the
 // last attempt, an *Error or what Options.OnExhausted selects; or the error of
-// the model call. A message that a layer inside has marked as invalid is
-// returned with Pass, and is an *Error otherwise.
+// the model call. If an inner layer has marked the message as invalid, the step
+// returns it with Pass, and an *Error otherwise.
 //
-// A response without tool calls to the first attempt is returned unchanged,
-// unless the request demands a call (ToolChoice). Then the model is asked once
-// more for a call. If it sends none again, the step returns an error with
-// ErrNoCall, or with Pass the response and a note. A response passes if it was
-// refused, filtered or cut off, or if it has a call that the provider ran.
+// If the first response has no tool calls, the step returns it unchanged, unless
+// the request requires a call (ToolChoice). Then the step re-asks once. If the
+// next response has no call either, the step returns an error with ErrNoCall, or
+// with Pass the response and a note. A refused, filtered or cut off response
+// needs no call, nor does a response with a call that the provider ran.
 //
-// A request's Sink gets only valid tool calls, once the step has accepted
-// them. If the returned message is not that of the last attempt, the Sink
-// first gets EventReset and the text of the returned message.
+// A request's Sink gets only valid tool calls, after the step has accepted
+// them. If the returned message is from an earlier attempt than the last, the
+// Sink first gets EventReset and the text of the returned message.
 func (v *Validator) Middleware() middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		if next == nil {
@@ -93,7 +93,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	if req == nil {
 		req = &middleware.Request{}
 	}
-	known := v.requestTools(req)
+	known := requestTools{v: v, req: req}
 	j := v.newValidation(req, &known, t.Calls)
 	j.kept = t.Beside
 	err := j.validate(ctx, t.Truncated)
@@ -105,10 +105,10 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 		return j.verdicts, fmt.Errorf("argsvalidate: %w: %w", err, j.newError(ErrInvalid))
 	case err != nil:
 		return j.verdicts, j.newError(ErrRule, err)
-	case j.invalid():
+	case anyInvalid(j.verdicts):
 		e := j.newError(ErrInvalid)
 		if !t.NoReplies {
-			e.Replies = v.replies(ctx, &j, 1, false)
+			e.Replies = batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, &j, 1, false, false))
 		}
 		return j.verdicts, e
 	}
@@ -121,10 +121,10 @@ func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls
 	return v.ValidateTurn(ctx, Turn{Request: &middleware.Request{Tools: tools}, Calls: calls})
 }
 
-// Inspect reports how calls to tool will be validated: whether against a
-// schema (without one every JSON object is valid), and remarks for an operator. A remark says, for example, why the
-// schema cannot be used, that it was read leniently, which keyword is not
-// checked, or that the path of a FieldRule for this tool is not declared.
+// Inspect reports whether calls to tool are validated against a schema (otherwise
+// every JSON object is valid), and returns remarks for an operator: for example, why
+// the schema cannot be used, that it was read leniently, which keyword is not
+// checked, or that the schema does not declare the path of a FieldRule.
 func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []string) {
 	p := v.newPlan(&tool)
 	return p.compiled.schema != nil, append(p.notes(), v.undeclaredPaths(p)...)
@@ -136,7 +136,7 @@ func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []strin
 // Reports repeat the remarks on names and paths in every step.
 func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 	var notes []string
-	known := v.requestTools(&middleware.Request{Tools: tools})
+	known := requestTools{v: v, req: &middleware.Request{Tools: tools}}
 	for _, name := range known.available() {
 		notes = append(notes, known.find(name, "").notes()...)
 	}
@@ -154,7 +154,7 @@ func (v *Validator) Parameters(tool middleware.Tool) (accepted, required []strin
 	return declared.Names, declared.Required
 }
 
-// Codes of issues that no schema keyword found; see the package comment.
+// Codes of issues that are not schema keywords; see the package comment.
 const (
 	codeTruncated    = "truncated"
 	codeUnknownTool  = "unknown_tool"
@@ -181,12 +181,12 @@ type validation struct {
 	verdicts     []middleware.Verdict  // of calls, then of excess
 	notes        []string
 	kept         []middleware.ToolCall // valid calls of an earlier attempt, which will run together with these
-	repeated     []bool                // for each call, whether it repeats a held call, which runs instead; nil means that none does
-	failures     []error               // of functions of the program
-	timedOut     map[string]bool       // functions of the user that timed out
-	reasked      bool                  // the message is of a re-ask
+	repeated     []bool                // for each call, whether it repeats a kept call, which runs instead; nil means that no call does
+	failures     []error               // of the program's functions, such as rules
+	timedOut     map[string]bool       // the program's functions that timed out
+	reasked      bool                  // the message answers a re-ask
 	budget       schema.Budget         // left for validating the calls
-	repairBudget schema.Budget         // left for validating repairs of them
+	repairBudget schema.Budget         // left for validating repairs of the calls
 }
 
 // newValidation splits the calls at Limits.Calls. The budgets are for all calls
@@ -228,7 +228,7 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 			return run.ContextError(ctx)
 		}
 	}
-	j.notes = append(j.notes, j.tools.misspeltNamesOnce(ctx)...)
+	j.notes = append(j.notes, j.tools.misspeltNames(ctx)...)
 	return nil
 }
 
@@ -251,7 +251,7 @@ func (j *validation) initVerdicts() {
 		fmt.Sprintf("the message holds %d tool calls, and at most %d are accepted in one message", all, len(j.calls)))
 }
 
-// checkCall fills in the verdict on one function call, without the rules.
+// checkCall sets the verdict on one function call, without the rules.
 func (j *validation) checkCall(ctx context.Context, i int) {
 	v, p := &j.verdicts[i], j.plans[i]
 	if !p.declared() && v.Call.Name != "" {
@@ -314,8 +314,8 @@ func issue(code, pointer, message string) []middleware.Issue {
 	return []middleware.Issue{{Code: code, Pointer: pointer, Message: message}}
 }
 
-// enforceChoice makes the calls to other tools invalid if the request demands a call
-// to one tool and none of the calls, the held ones included, is to that one.
+// enforceChoice makes all calls invalid if the request requires a call to one tool,
+// and neither the message nor the kept batch has a call to it.
 func (j *validation) enforceChoice() {
 	only := j.req.ToolChoice.Name
 	if only == "" || !j.tools.find(only, "").declared() ||
@@ -331,15 +331,15 @@ func (j *validation) enforceChoice() {
 	}
 }
 
-// notChecked is the message for a call that a rule could not decide. It names
-// no mistake, because none is known.
+// notChecked is the message for a call that a rule could not decide. It does not
+// mention a mistake, because the call may be correct.
 const notChecked = "this call could not be checked, so it was not executed"
 
 // undecided is the message for a call whose validation did not end.
 const undecided = "this call was not checked to the end, and not executed"
 
-// markUndecided adds that message to the calls from the i-th on that have no
-// issue.
+// markUndecided adds the issue undecided to the calls without issues, from the
+// i-th call on.
 func (j *validation) markUndecided(i int) {
 	for ; i < len(j.verdicts); i++ {
 		if v := &j.verdicts[i]; v.OK() && validated(v.Call.Kind) {
@@ -368,21 +368,11 @@ func (j *validation) doc(i int) *rawjson.Doc {
 	return j.docs[i]
 }
 
-func (j *validation) invalid() bool {
-	for _, v := range j.verdicts {
-		if !v.OK() {
-			return true
-		}
-	}
-	return false
-}
-
 func (j *validation) note(format string, args ...any) {
 	j.notes = append(j.notes, fmt.Sprintf(format, args...))
 }
 
-// noteFailure adds a note about a function of the program that failed, and keeps
-// the error.
+// noteFailure stores the error of one of the program's functions, and adds a note.
 func (j *validation) noteFailure(err error) {
 	j.note("%v", err)
 	j.failures = append(j.failures, err)
@@ -404,11 +394,6 @@ func isolated[T any](ctx context.Context, j *validation, name string, f func(con
 		j.timedOut[name] = true
 	}
 	return v, err
-}
-
-// replies returns the replies that a re-ask sends.
-func (v *Validator) replies(ctx context.Context, j *validation, attempt int, repeated bool) []middleware.Message {
-	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated, false))
 }
 
 // render returns the function that writes the reply to one invalid call. If a

@@ -146,7 +146,7 @@ func (m *metrics) observed(x *exchange) {
 	if n := x.announced(); n > 0 {
 		m.unlisted.Add(ctx, int64(n), x.where())
 	}
-	if rescue.Calls(x.report) > 0 {
+	if x.report.Rescued() > 0 {
 		m.texts.Add(ctx, 1, x.where(attribute.String("outcome", "rescued")))
 	}
 	if rescue.Unread(x.report) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -104,7 +103,7 @@ func (x *exchange) conclude(c *copied, reasked, refused bool) {
 		x.enforced = outcomeRefused
 	case status == "invalid" && x.status != "invalid":
 		x.enforced = outcomeDropped
-	case rescue.Calls(x.report) > 0:
+	case x.report.Rescued() > 0:
 		x.enforced = outcomeRescued
 	case repaired(verdicts):
 		x.enforced = outcomeRepaired

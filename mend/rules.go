@@ -86,7 +86,27 @@ func Off() []Rule { return []Rule{} }
 // four wrong, but fewer than 20 recorded faults show it right.
 func Extended() []Rule { return append(Default(), DropUnknown, RenameClose, Split, EnumWords) }
 
-// ruleNames are the names of the rules in options, reports and documentation.
+// ruleNames are the names of the rules in options, reports and documentation. These
+// functions propose the fixes of each rule:
+//
+//	Coerce         coerce                     "5"                          5
+//	Unwrap         parseContainer             "[1, 2]"                     [1, 2]
+//	               envelope                   {"arguments": {"a": 1}}      {"a": 1}
+//	Wrap           conversions                "x"                          ["x"]
+//	               wrapWord                   Oslo                         {"city": "Oslo"}
+//	Rename         strayFor, matchKey         {"userId": 1}                {"user_id": 1}
+//	RenameClose    strayFor, matchKey         {"file_path": "a"}           {"path": "a"}
+//	DropUnknown    keyFixes                   {"a": 1, "b": 2}             {"a": 1}
+//	Syntax, Close  syntaxEdits                {'a': [1, 2                  {"a": [1, 2]}
+//	ToolName       Names.Match                functions.getUser            get_user
+//	Enum           enumVariant                "In Progress"                "in_progress"
+//	EnumWords      enumInPhrase               "high priority"              "high"
+//	Encode         conversions                {"a": 1} for a string        "{\"a\": 1}"
+//	Omit           omit                       {"a": 1, "b": "None"}        {"a": 1}
+//	Duplicates     dropDuplicates             {"a": 1, "a": 1}             {"a": 1}
+//	Echo           unwrapEcho                 {"type": "int", "value": 4}  4
+//	Split          split                      "a, b"                       ["a", "b"]
+//	FillDefaults   newFill                    {}                           {"limit": 10}
 var ruleNames = [...]string{
 	Coerce: "coerce", Unwrap: "unwrap", Wrap: "wrap", Rename: "rename", DropUnknown: "drop_unknown", Syntax: "syntax",
 	ToolName: "tool_name", Enum: "enum", Encode: "encode", RenameClose: "rename_close", Close: "close", Omit: "omit",

@@ -41,11 +41,7 @@ type mender struct {
 
 // newMender returns the mender for in, with its schema read.
 func newMender(in Input) *mender {
-	m := &mender{
-		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
-		enums: map[*view.Node]map[string][]string{},
-	}
-	m.rules = rulesFor(in)
+	m := &mender{in: in, rules: rulesFor(in), budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
 	if in.Schema == nil {
 		in.Schema = ReadSchema(in.Tool.Parameters)
 	}
@@ -320,7 +316,7 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	if p.has("required", "additionalProperties", "undeclared") {
 		all = append(all, m.keyFixes(doc, p)...)
 	}
-	var on []fix
+	on := all[:0]
 	for _, f := range all {
 		if m.on(f.rule) && !slices.ContainsFunc(on, f.equal) {
 			on = append(on, f)

@@ -32,7 +32,7 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 }
 
 // stringFixes returns the fixes that apply only to strings. final means that no other
-// fix may be proposed: the string stands for no value, or is JSON text, or has the
+// fix may be proposed: the string is a word for no value, or is JSON text, or has the
 // right type.
 func (m *mender) stringFixes(doc *rawjson.Doc, p place, v rawjson.Value, s *view.Node, want view.Kinds) (fixes []fix, final bool) {
 	if p.has("enum", "const", "anyOf", "oneOf") {
@@ -308,6 +308,9 @@ func (m *mender) enumTexts(s *view.Node) map[string][]string {
 		add(v)
 	}
 	add(s.Get("const"))
+	if m.enums == nil {
+		m.enums = map[*view.Node]map[string][]string{}
+	}
 	m.enums[s] = byFold
 	return byFold
 }
@@ -355,7 +358,7 @@ func isOmittable(s string, p place, want view.Kinds) bool {
 
 // typeIsRefused reports whether the schema certainly refuses v at pointer for its type:
 // only properties and items lead there, and the schema there names other types. It is
-// false if there is a $ref on the way, because a draft may ignore what is beside it.
+// false if there is a $ref on the way, because some drafts ignore the keywords next to it.
 func typeIsRefused(s *view.Node, pointer string, v rawjson.Value) bool {
 	for _, seg := range rawjson.Segments(pointer) {
 		if s == nil || hasReference(s) {

@@ -34,11 +34,11 @@ func readHarmony(_ *form, s *source, at int) reading {
 		m := s.harmonyMessage(i)
 		switch {
 		case m.match == partial && len(r.calls) > 0 && s.final && s.cut:
-			r.half, m.end = true, len(s.text)
+			r.truncated, m.end = true, len(s.text)
 		case m.match == partial:
 			return waiting(m.named || len(r.calls) > 0)
 		case m.match == none && len(r.calls) > 0:
-			return brokenBy("unreadable", "a message beside the call cannot be read")
+			return malformedCall("unreadable", "a message beside the call cannot be read")
 		case m.match == none:
 			return reading{match: complete, end: len(s.text), text: s.text[at:]}
 		case m.match == malformed:
@@ -95,7 +95,7 @@ func (s *source) harmonyMessage(i int) reading {
 	case v == partial && next < len(s.text) && !s.final:
 		return waiting(true)
 	case v != complete && next < len(s.text):
-		return brokenBy("unreadable", "text follows the arguments")
+		return malformedCall("unreadable", "text follows the arguments")
 	}
 	return r
 }
@@ -209,7 +209,7 @@ func readKimi3(f *form, s *source, at int) reading {
 			i += len(kimi3ResponseClose)
 		case 2:
 			calls := section(f, s, i)
-			if calls.match != complete || calls.half {
+			if calls.match != complete || calls.truncated {
 				calls.text = text.String()
 				return calls
 			}

@@ -78,7 +78,7 @@ func (e *element) head() reading {
 	case v == none && (e.f.shared || !ok):
 		return reading{} // another form, or prose
 	case v == none:
-		return brokenBy("unreadable", "a call holds text that is not a parameter")
+		return malformedCall("unreadable", "a call holds text that is not a parameter")
 	case !ok && n != paramMark && e.f.shared:
 		return reading{}
 	case !ok:
@@ -124,10 +124,10 @@ func (e *element) parameter(arguments *object) reading {
 	}
 	value, ok := e.s.tools.typed(e.name, key, e.f.inside(e.s.text[begin:max(end, begin)]), kind)
 	if !ok {
-		return brokenBy("unreadable", "a parameter is not JSON")
+		return malformedCall("unreadable", "a parameter is not JSON")
 	}
-	if wrong := e.s.tools.add(arguments, e.name, key, value); wrong.code != "" {
-		return reading{match: malformed, issue: wrong}
+	if problem := e.s.tools.add(arguments, e.name, key, value); problem.code != "" {
+		return reading{match: malformed, issue: problem}
 	}
 	e.pos = e.s.space(after)
 	if e.mark, v = e.s.matchAny(e.pos, e.next...); v != complete {
@@ -292,17 +292,17 @@ func minimaxItem(_ *form, s *source, i int) reading {
 	arguments := "{}"
 	if inner := s.text[body : body+n]; !blank(inner) {
 		if arguments, ok = s.tools.nested(name, "", inner, 0); !ok || arguments[0] != '{' {
-			return brokenBy("unreadable", "the parameters cannot be read")
+			return malformedCall("unreadable", "the parameters cannot be read")
 		}
 	}
 	doc, err := rawjson.Parse(arguments, anySize)
 	if err != nil {
-		return brokenBy("unreadable", "the parameters cannot be read")
+		return malformedCall("unreadable", "the parameters cannot be read")
 	}
 	var declared object
 	for m := range doc.Root().Each() {
-		if wrong := s.tools.add(&declared, name, m.Key(), m.Raw()); wrong.code != "" {
-			return reading{match: malformed, issue: wrong}
+		if problem := s.tools.add(&declared, name, m.Key(), m.Raw()); problem.code != "" {
+			return reading{match: malformed, issue: problem}
 		}
 	}
 	return reading{match: complete, end: end, calls: []call{{name: name, arguments: arguments, body: s.text[i:end]}}}

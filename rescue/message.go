@@ -12,7 +12,7 @@ import (
 // rescued returns a copy of resp with the calls of f, and without their markup
 // in whole, the text of the parts of that kind. What is left of several parts
 // stands in the first one. Native values are dropped, because they hold the markup.
-func (s *rescueStep) rescued(resp *middleware.Response, f findings, whole string, kind middleware.PartKind) *middleware.Response {
+func (s *rescueStep) withCalls(resp *middleware.Response, f findings, whole string, kind middleware.PartKind) *middleware.Response {
 	out := *resp
 	out.Native, out.Message = nil, resp.Message.Clone()
 	m := &out.Message
@@ -63,28 +63,9 @@ func changes(f findings, whole string) []middleware.Change {
 		for _, c := range p.calls {
 			names = append(names, c.name)
 		}
-		all = append(all, middleware.Change{By: by + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
+		all = append(all, middleware.Change{By: "rescue/" + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
 	}
 	return all
-}
-
-// by starts Change.By of the changes that this package makes. The name of the
-// markup follows.
-const by = "rescue/"
-
-// Calls returns the number of calls of a response that New has rescued. r is the
-// report of the response.
-func Calls(r middleware.Report) int {
-	if r.Final < 0 || r.Final >= len(r.Attempts) {
-		return 0
-	}
-	n := 0
-	for _, c := range r.Attempts[r.Final].Changes {
-		if strings.HasPrefix(c.By, by) && c.After != "" {
-			n += strings.Count(c.After, ", ") + 1
-		}
-	}
-	return n
 }
 
 // noteUnread is the note in the report of a step with markup that was not read.

@@ -131,7 +131,7 @@ func pythonItem(_ *form, s *source, i int) reading {
 			case p.i == len(p.text):
 				return waiting(true)
 			case p.text[p.i] != closing[n]:
-				return brokenBy("unreadable", "the list of calls in Python cannot be read")
+				return malformedCall("unreadable", "the list of calls in Python cannot be read")
 			}
 			p.i++
 		}
@@ -155,7 +155,7 @@ func (p *python) call() (call, reading) {
 		name, ok = p.tools.find(strings.TrimSuffix(strings.TrimPrefix(written, "default_api."), ".call"))
 	}
 	var arguments object
-	wrong := issue{"unreadable", "the arguments of the call in Python cannot be read"}
+	problem := issue{"unreadable", "the arguments of the call in Python cannot be read"}
 	v := p.each(')', func() match {
 		start := p.i
 		p.i = p.identifier(p.i)
@@ -164,16 +164,16 @@ func (p *python) call() (call, reading) {
 			return partial
 		}
 		if p.text[p.i] != '=' || key == "" {
-			wrong.what = "an argument of the call in Python has no name"
+			problem.what = "an argument of the call in Python has no name"
 			return malformed
 		}
 		p.i = p.space(p.i + 1)
 		value, v := p.value()
 		switch {
 		case v == malformed:
-			wrong.what = "an argument of the call in Python is not a literal"
+			problem.what = "an argument of the call in Python is not a literal"
 		case v == complete && !arguments.add(key, value):
-			wrong = issue{"ambiguous", "an argument occurs twice"}
+			problem = issue{"ambiguous", "an argument occurs twice"}
 			return malformed
 		}
 		return v
@@ -182,7 +182,7 @@ func (p *python) call() (call, reading) {
 	case v == partial:
 		return call{}, waiting(ok)
 	case v != complete:
-		return call{}, reading{match: malformed, issue: wrong}
+		return call{}, reading{match: malformed, issue: problem}
 	case !ok:
 		return call{}, reading{match: malformed, issue: unknown(written)}
 	}

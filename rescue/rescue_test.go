@@ -404,6 +404,7 @@ func TestIDs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "rescue_2_2", out.Message.ToolCalls[0].ID)
 	require.Equal(t, "rescue_3", out.Message.ToolCalls[1].ID)
+	require.Equal(t, 2, out.Report.Rescued())
 }
 
 // TestLaws holds the middleware to the rules of package middleware.

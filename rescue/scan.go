@@ -16,23 +16,23 @@ type scanner struct {
 	source
 	table *table
 
-	pos       int           // everything before is decided
-	retryAt   int           // no reader is asked again before the text has this length
-	undecided bool          // the text at pos may become a call
-	safeFrom  int           // no text before this index can be a part of a call, although pos is before it
-	named     bool          // and names an offered tool
-	pieces    []piece       // in order
-	fault     *fault        // the first call that cannot be made
-	stray     bool          // a closing mark stands outside of a call
-	begin     int           // of the answer, behind reasoning
-	blank     bool          // the answer up to pos is white space
-	think     string        // the mark that ends the reasoning at pos; "" outside
-	inside    calltext.Code // the code at pos
+	pos        int           // everything before is decided
+	retryAt    int           // no reader is asked again before the text has this length
+	undecided  bool          // the text at pos may become a call
+	safeFrom   int           // no text before this index can be a part of a call, although pos is before it
+	named      bool          // and names an offered tool
+	pieces     []piece       // in order
+	fault      *fault        // the first call that cannot be made
+	strayClose bool          // a closing mark stands outside of a call
+	begin      int           // of the answer, behind reasoning
+	blank      bool          // the answer up to pos is white space
+	think      string        // the mark that ends the reasoning at pos; "" outside
+	inside     calltext.Code // the code at pos
 
 	lined, lineBegin, lineFirst int // see line: the work of lines up to lined is done
 
-	marked   int     // where markup that was not read names an offered tool; -1: nowhere
-	thoughts []piece // calls that end a reasoning
+	unknownMark int     // where markup that was not read names an offered tool; -1: nowhere
+	thoughts    []piece // calls that end a reasoning
 }
 
 // piece is a part of the text that is read as calls.
@@ -52,7 +52,7 @@ type fault struct {
 
 // newScanner returns a scanner of an empty text.
 func newScanner(t *table, tools *tools) *scanner {
-	return &scanner{source: source{tools: tools}, table: t, blank: true, marked: -1}
+	return &scanner{source: source{tools: tools}, table: t, blank: true, unknownMark: -1}
 }
 
 // run reads on until the end of the text, or to a place that cannot be decided
@@ -110,7 +110,7 @@ func (s *scanner) endThought(mark string) {
 		s.thoughts = s.pieces
 	}
 	s.pos += len(mark)
-	s.pieces, s.fault, s.stray, s.think, s.inside, s.marked = nil, nil, false, "", calltext.Code{}, -1
+	s.pieces, s.fault, s.strayClose, s.think, s.inside, s.unknownMark = nil, nil, false, "", calltext.Code{}, -1
 	s.begin, s.blank = s.pos, true
 }
 
@@ -188,7 +188,7 @@ func (s *scanner) compare(o opener, best *opened) {
 	switch {
 	case len(o.models) > 0 && got.match != none && (!s.knows(o.form) || s.tools.wantsJSON()):
 		if got.match == complete && s.final && !s.tools.wantsJSON() {
-			s.marked = s.pos
+			s.unknownMark = s.pos
 		}
 	case rank[got.match] > rank[best.match]:
 		got.named = got.named || best.named
@@ -213,10 +213,10 @@ func (s *scanner) apply(best opened) bool {
 		s.fail(fault{best.issue, s.pos, inner, best.by.markup})
 	case !s.final:
 		s.undecided, s.named = true, best.named
-		s.later(len(s.text))
+		s.retryLater(len(s.text))
 		return true // still at the beginning of the answer, if it was
 	case s.cut && len(s.pieces) > 0:
-		s.pieces[len(s.pieces)-1].half = true
+		s.pieces[len(s.pieces)-1].truncated = true
 		s.addPiece(piece{reading{end: len(s.text)}, s.pos, best.by.markup})
 		s.skipToEnd()
 	default:
@@ -245,7 +245,7 @@ var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin"}
 // calls, if it names an offered tool. A tag that is the name of a tool counts too, if the tag
 // of a declared parameter follows.
 func (s *scanner) noteUnknownMarkup() {
-	if c := s.text[s.pos]; c != '<' && c != '[' || s.marked >= 0 {
+	if c := s.text[s.pos]; c != '<' && c != '[' || s.unknownMark >= 0 {
 		return
 	}
 	tag, v := s.tagAt()
@@ -269,9 +269,9 @@ func (s *scanner) noteUnknownMarkup() {
 	}
 	switch v {
 	case complete:
-		s.marked = s.pos
+		s.unknownMark = s.pos
 	case partial:
-		s.undecided = !s.final && s.leads()
+		s.undecided = !s.final && s.atStart()
 	}
 }
 
@@ -337,11 +337,11 @@ var aroundNames = []string{"function", "functions", "tool", "tools", "call", "to
 
 // leads reports whether nothing but white space stands before pos in the answer, so
 // that the answer may be asked for again before any of it is shown.
-func (s *scanner) leads() bool { return blank(s.text[s.begin:s.pos]) }
+func (s *scanner) atStart() bool { return blank(s.text[s.begin:s.pos]) }
 
 // later puts off the next look at a long text that ends at end until it has
 // doubled, so that the work stays linear.
-func (s *scanner) later(end int) {
+func (s *scanner) retryLater(end int) {
 	if n := end - s.pos; n > maxName {
 		s.retryAt = s.pos + 2*n
 	}
@@ -381,7 +381,7 @@ func (s *scanner) noteStrayClose() {
 		return
 	}
 	for _, c := range closers {
-		s.stray = s.stray || strings.HasPrefix(s.text[s.pos:], c)
+		s.strayClose = s.strayClose || strings.HasPrefix(s.text[s.pos:], c)
 	}
 }
 
@@ -410,7 +410,7 @@ func (s *scanner) code() bool {
 		if s.undecided = true; !begins {
 			s.safeFrom = end
 		}
-		s.later(end)
+		s.retryLater(end)
 		return false
 	}
 	s.inside.Run(end-s.pos, begins)
@@ -462,15 +462,15 @@ func (s *scanner) finish() findings {
 	s.final = true
 	s.run()
 	f := findings{s.pieces, s.fault}
-	if s.think != "" && !s.last() {
+	if s.think != "" && !s.endsWithCalls() {
 		return findings{}
 	}
 	if len(f.pieces) == 0 && f.fault == nil && strings.TrimSpace(s.text[s.begin:]) == "" {
 		f.pieces = s.thoughts
 	}
 	switch {
-	case f.fault == nil && len(f.pieces) == 0 && s.marked >= 0 && !s.shown(s.marked):
-		f.fault = &fault{issue{"unread", "the markup of a call cannot be read"}, s.marked, s.marked, "text"}
+	case f.fault == nil && len(f.pieces) == 0 && s.unknownMark >= 0 && !s.introduced(s.unknownMark):
+		f.fault = &fault{issue{"unread", "the markup of a call cannot be read"}, s.unknownMark, s.unknownMark, "text"}
 		return f
 	case f.fault != nil || len(f.pieces) == 0:
 		return f
@@ -492,11 +492,11 @@ func (s *scanner) certain(f findings) findings {
 		return f.doubt("ambiguous", "it mixes two markups")
 	case len(s.thoughts) > 0 && !sameCalls(s.thoughts, f.pieces):
 		return f.doubt("ambiguous", "the reasoning before it ends in another call")
-	case s.stray:
+	case s.strayClose:
 		return f.doubt("ambiguous", "a closing mark is left over")
 	case calls > maxCalls:
 		return f.doubt("ambiguous", "it holds too many calls")
-	case s.shown(f.pieces[0].start):
+	case s.introduced(f.pieces[0].start):
 		return f.doubt("uncertain", "the call may be an example")
 	}
 	return f
@@ -516,7 +516,7 @@ func callsOf(pieces []piece) (all []call) {
 }
 
 // last reports whether the calls end the text.
-func (s *scanner) last() bool {
+func (s *scanner) endsWithCalls() bool {
 	n := len(s.pieces)
 	return s.fault == nil && n > 0 && s.space(s.pieces[n-1].end) == len(s.text)
 }
@@ -532,7 +532,7 @@ var introduces = regexp.MustCompile(`(?i)\b(examples?|e\.g|for instance|looks? l
 
 // shown reports whether the line before a call, or the part of its own line
 // before it, introduces an example.
-func (s *scanner) shown(at int) bool {
+func (s *scanner) introduced(at int) bool {
 	before := strings.TrimRight(s.text[max(min(s.begin, at), at-maxName):at], " \t\r\n")
 	return introduces.MatchString(before[strings.LastIndexByte(before, '\n')+1:])
 }

@@ -15,8 +15,8 @@ func (f *form) readAt(s *source, at int) reading {
 	return section(f, s, at)
 }
 
-// section reads calls up to a closing mark. The mark may be missing if the model
-// stops, or if the section is not strict.
+// section reads the calls between two marks. The closing mark may be missing if the model
+// stopped there, or if the section is not strict.
 func section(f *form, s *source, at int) reading {
 	i := at
 	if n, v := s.matchAny(at, f.opens...); v == complete {
@@ -27,43 +27,58 @@ func section(f *form, s *source, at int) reading {
 		item = items
 	}
 	var calls []call
-	separated := false
-	for end := i; ; {
-		n, v := s.matchAny(i, append(f.closes, f.opens...)...)
-		switch {
-		case len(calls) == 0 || separated:
-		case v == complete && n < len(f.closes):
-			return reading{match: complete, end: i + len(f.closes[n]), calls: calls}
-		case v == complete:
-			return reading{match: complete, end: end, calls: calls}
-		case s.stops(i):
-			return reading{match: complete, end: i, calls: calls}
-		case v == partial || i == len(s.text):
-			return s.rest(calls, true)
+	end, separated := i, false // the end of the last call, and whether a semicolon follows it
+	for {
+		if len(calls) > 0 && !separated {
+			if r := f.sectionEnd(s, i, end, calls); r.match != none {
+				return r
+			}
 		}
-		r := item(f, s, i)
-		switch {
-		case r.match == partial:
+		switch r := item(f, s, i); r.match {
+		case partial:
 			return s.rest(calls, r.named)
-		case r.match == malformed:
+		case malformed:
 			return r
-		case r.match == complete:
+		case none:
+			return f.otherText(s, i, end, calls, separated)
+		default:
 			calls, end, separated = append(calls, r.calls...), r.end, false
-			if i = s.space(end); i < len(s.text) && s.text[i] == ';' {
-				i, separated = s.space(i+1), true
-			}
-			continue
-		case len(calls) == 0 && f.shared:
-			return reading{}
-		case len(calls) == 0 || separated:
-			return brokenBy("unreadable", "the text between the marks is neither JSON nor a call in Python or XML")
-		case f.strict:
-			if _, v := s.matchAny(i, append(f.marks(), tails...)...); v != complete {
-				return s.missing(v, "text follows the calls before their closing mark", true)
-			}
 		}
-		return reading{match: complete, end: end, calls: calls}
+		if i = s.space(end); i < len(s.text) && s.text[i] == ';' {
+			i, separated = s.space(i+1), true
+		}
 	}
+}
+
+// sectionEnd reads the end of a section at i, behind calls that end at end. The reading matches
+// none if the section goes on.
+func (f *form) sectionEnd(s *source, i, end int, calls []call) reading {
+	switch n, v := s.matchAny(i, append(f.closes, f.opens...)...); {
+	case v == complete && n < len(f.closes):
+		return reading{match: complete, end: i + len(f.closes[n]), calls: calls}
+	case v == complete:
+		return reading{match: complete, end: end, calls: calls}
+	case s.stops(i):
+		return reading{match: complete, end: i, calls: calls}
+	case v == partial || i == len(s.text):
+		return s.rest(calls, true)
+	}
+	return reading{}
+}
+
+// otherText is the reading of a section with a text at i that is neither a call nor the end.
+func (f *form) otherText(s *source, i, end int, calls []call, separated bool) reading {
+	switch {
+	case len(calls) == 0 && f.shared:
+		return reading{}
+	case len(calls) == 0 || separated:
+		return malformedCall("unreadable", "the text between the marks is neither JSON nor a call in Python or XML")
+	case f.strict:
+		if _, v := s.matchAny(i, append(f.marks(), tails...)...); v != complete {
+			return s.missing(v, "text follows the calls before their closing mark", true)
+		}
+	}
+	return reading{match: complete, end: end, calls: calls}
 }
 
 // items reads calls in JSON, a list of calls in Python, or one call in Python, which
@@ -98,9 +113,9 @@ func jsonItem(f *form, s *source, i int) reading {
 	if ok != complete {
 		return s.missing(ok, "the text between the marks is not JSON", ok == partial && s.tools.mentioned(s.text[i:]))
 	}
-	calls, wrong := s.tools.inJSON(v, f.keyed)
-	if wrong.code != "" {
-		return reading{match: malformed, issue: wrong, end: end}
+	calls, problem := s.tools.inJSON(v, f.keyed)
+	if problem.code != "" {
+		return reading{match: malformed, issue: problem, end: end}
 	}
 	for n := range calls {
 		if fixed {
@@ -117,21 +132,20 @@ func namedItem(f *form, s *source, i int) reading {
 	}
 	from := i + len(f.call)
 	written, i, v := s.findStop(s.space(from), f.head)
-	if v != complete {
-		if f.shared {
-			return reading{match: v}
+	if v != complete && f.shared {
+		return reading{match: v}
+	}
+	fenced := false // the type of the call comes first, and the arguments are in a code block
+	if strings.TrimSpace(written) == "function" {
+		if _, isTool := s.tools.find(clean(written)); !isTool {
+			written, i, v = s.findStop(i, "\n")
+			fenced = true
 		}
+	}
+	if v != complete {
 		return s.missing(v, "a call has no name", false)
 	}
-	fenced := false
 	name, ok := s.tools.find(clean(written))
-	if !ok && strings.TrimSpace(written) == "function" { // the type of the call
-		if written, i, v = s.findStop(i, "\n"); v != complete {
-			return s.missing(v, "a call has no name", false)
-		}
-		name, ok = s.tools.find(clean(written))
-		fenced = true
-	}
 	if i = s.space(i); fenced {
 		switch s.matchLiteral(i, "```json") {
 		case complete:
@@ -152,11 +166,18 @@ func namedItem(f *form, s *source, i int) reading {
 	if r.match != complete || f.end == "" {
 		return r
 	}
+	return f.callEnd(s, r, fenced)
+}
+
+// callEnd reads the closing mark of a call behind its arguments, and the end of their code
+// block. The mark may be missing if the model stopped there.
+func (f *form) callEnd(s *source, r reading, fenced bool) reading {
 	end := s.space(r.end)
 	if fenced {
-		if v := s.matchLiteral(end, "```"); v == complete {
+		switch v := s.matchLiteral(end, "```"); {
+		case v == complete:
 			end = s.space(end + len("```"))
-		} else if v == partial && !s.final {
+		case v == partial && !s.final:
 			return waiting(true)
 		}
 	}
@@ -166,7 +187,7 @@ func namedItem(f *form, s *source, i int) reading {
 	case v == partial && !s.stops(end):
 		return waiting(true)
 	case v == none:
-		return brokenBy("unreadable", "text follows the arguments")
+		return malformedCall("unreadable", "text follows the arguments")
 	}
 	return r
 }
@@ -295,11 +316,11 @@ func bareItem(f *form, s *source, i int) reading {
 	case ok == partial, around == (len(f.models) == 0):
 		return reading{}
 	case v.Kind() == rawjson.Object && !around && !hasArguments(v):
-		return brokenBy("unreadable", "it has no arguments")
+		return malformedCall("unreadable", "it has no arguments")
 	}
-	calls, wrong := s.tools.inJSON(v, false)
-	if wrong.code != "" {
-		return reading{match: malformed, issue: wrong, end: end}
+	calls, problem := s.tools.inJSON(v, false)
+	if problem.code != "" {
+		return reading{match: malformed, issue: problem, end: end}
 	}
 	return reading{match: complete, end: end, calls: calls}
 }
@@ -331,7 +352,7 @@ func (s *source) intended(r reading, at int, mark string) reading {
 	case !closed:
 		return reading{}
 	}
-	return brokenBy("uncertain", "it has the form of a call, but "+r.issue.what)
+	return malformedCall("uncertain", "it has the form of a call, but "+r.issue.what)
 }
 
 // begins reports whether JSON that has not arrived in full may be a call: its

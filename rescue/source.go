@@ -31,9 +31,9 @@ type match = calltext.State
 
 const (
 	none      = calltext.None
-	partial   = calltext.More
-	complete  = calltext.Whole
-	malformed = calltext.Broken
+	partial   = calltext.Partial
+	complete  = calltext.Complete
+	malformed = calltext.Malformed
 )
 
 // anySize reads JSON of any size.
@@ -41,12 +41,12 @@ var anySize = calltext.AnySize
 
 // reading is what a markup finds at a place.
 type reading struct {
-	match match
-	end   int    // of a whole one: the index behind it
-	calls []call // of a whole one
-	named bool   // an offered tool is named: the text is held until it is decided
-	half  bool   // of a whole one: the length limit cut a call behind these
-	issue issue  // of a broken one
+	match     match
+	end       int    // of a whole one: the index behind it
+	calls     []call // of a whole one
+	named     bool   // an offered tool is named: the text is held until it is decided
+	truncated bool   // of a whole one: the length limit cut a call behind these
+	issue     issue  // of a broken one
 	// A markup of whole answers has the answer's text and reasoning inside.
 	text, thought string
 }
@@ -62,7 +62,7 @@ type call struct {
 type issue struct{ code, what string }
 
 // brokenBy is a call that cannot be made.
-func brokenBy(code, what string) reading {
+func malformedCall(code, what string) reading {
 	return reading{match: malformed, issue: issue{code, what}}
 }
 
@@ -75,14 +75,14 @@ func (s *source) missing(v match, what string, named bool) reading {
 	if v == partial {
 		return waiting(named)
 	}
-	return brokenBy("unreadable", what)
+	return malformedCall("unreadable", what)
 }
 
 // rest ends a section of calls at the end of the text. If the length limit cut the
 // text, the whole calls stay.
 func (s *source) rest(calls []call, named bool) reading {
 	if len(calls) > 0 && s.final && s.cut {
-		return reading{match: complete, end: len(s.text), calls: calls, half: true}
+		return reading{match: complete, end: len(s.text), calls: calls, truncated: true}
 	}
 	return waiting(named || len(calls) > 0)
 }
@@ -113,16 +113,16 @@ func (s *source) matchLiteral(i int, lit string) match {
 // matchAny is literal for the first of several texts. It returns its index, -1
 // if none stands at i.
 func (s *source) matchAny(i int, lits ...string) (int, match) {
-	found := none
+	best := none
 	for n, lit := range lits {
 		switch s.matchLiteral(i, lit) {
 		case complete:
 			return n, complete
 		case partial:
-			found = partial
+			best = partial
 		}
 	}
-	return -1, found
+	return -1, best
 }
 
 // stops reports whether the text ends at i for good, by the model's will.
@@ -133,7 +133,7 @@ const maxName = 256
 
 // findStop returns the text from i up to stop, which must be near. A line break may
 // stand only right before stop.
-func (s *source) findStop(i int, stop string) (found string, after int, v match) {
+func (s *source) findStop(i int, stop string) (text string, after int, v match) {
 	window := s.text[i:min(len(s.text), i+maxName+len(stop))]
 	at := strings.Index(window, stop)
 	if line := strings.IndexByte(window, '\n'); line >= 0 && (at < 0 || line < at) {
@@ -197,7 +197,7 @@ func (s *source) json(i int, marks ...string) (v rawjson.Value, end int, fixed b
 // follows them.
 func (s *source) callWith(name string, i, from int, marks ...string) reading {
 	if i < len(s.text) && s.text[i] != '{' {
-		return brokenBy("unreadable", "the arguments are not a JSON object")
+		return malformedCall("unreadable", "the arguments are not a JSON object")
 	}
 	v, end, _, ok := s.json(i, marks...)
 	if ok != complete {

@@ -20,7 +20,7 @@ type rescueStep struct {
 	next  middleware.ModelCall
 	req   *middleware.Request // the caller's request
 	asked *middleware.Request // with the failed turns appended
-	held  *timed              // nil if the response is not streamed
+	gate  *timedGate          // nil if the response is not streamed
 	fault *middleware.Issue   // of the last response, if it is invalid
 	tally middleware.Tally
 }
@@ -29,17 +29,17 @@ type rescueStep struct {
 // ends the step: package retry repeats such calls.
 func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 	if s.req.Sink != nil {
-		s.held = &timed{streamGate: newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
+		s.gate = &timedGate{streamGate: newStreamGate(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
 	}
 	for attempt := 1; ; attempt++ {
 		asked := *s.asked
-		if s.held != nil {
-			asked.Sink = s.held.event
+		if s.gate != nil {
+			asked.Sink = s.gate.event
 		}
 		resp, err := s.tally.Call(ctx, s.next, &asked)
-		if s.held != nil {
-			if sunk := s.held.stop(); err == nil {
-				err = sunk
+		if s.gate != nil {
+			if sinkErr := s.gate.stop(); err == nil {
+				err = sinkErr
 			}
 		}
 		if err != nil {
@@ -75,7 +75,7 @@ func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middle
 	f := s.find(resp, resp.Message.Text())
 	if thought := reasoning(resp.Message); blank(resp.Message.Text()) && thought != "" {
 		kind = middleware.PartReasoning
-		if f = s.find(resp, thought); f.fault != nil && f.fault.code != "truncated" || !ends(f, thought) {
+		if f = s.find(resp, thought); f.fault != nil && f.fault.code != "truncated" || !endsWithCalls(f, thought) {
 			f = findings{}
 		}
 	}
@@ -91,14 +91,15 @@ func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middle
 		return resp, false
 	}
 	if f.fault == nil && !s.o.AllowDestructive {
-		f = s.sparing(f)
+		f = s.refuseDestructive(f)
 	}
 	if f.fault == nil && attempt < s.o.MaxAttempts {
-		f = s.complete(f)
+		f = s.refuseEmpty(f)
 	}
 	if f.fault == nil {
-		out := s.rescued(resp, f, whole, kind)
+		out := s.withCalls(resp, f, whole, kind)
 		s.tally.SetIssues(nil, changes(f, whole), nil)
+		s.tally.SetRescued(len(out.Message.ToolCalls))
 		return out, false
 	}
 	return s.refuse(resp, f.fault, attempt)
@@ -115,7 +116,7 @@ func (s *rescueStep) find(resp *middleware.Response, text string) findings {
 }
 
 // ends reports whether the calls are the last thing in a text.
-func ends(f findings, text string) bool {
+func endsWithCalls(f findings, text string) bool {
 	if f.fault != nil {
 		return true
 	}
@@ -124,7 +125,7 @@ func ends(f findings, text string) bool {
 }
 
 // sparing turns a call to a destructive tool into a fault.
-func (s *rescueStep) sparing(f findings) findings {
+func (s *rescueStep) refuseDestructive(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if s.tools.byName[c.name].Destructive || slices.Contains(s.o.Destructive, c.name) {
@@ -138,7 +139,7 @@ func (s *rescueStep) sparing(f findings) findings {
 // complete turns a call with an empty string for a required parameter into a
 // fault: small models write that for what they do not know. If the model writes the
 // call again, it means it.
-func (s *rescueStep) complete(f findings) findings {
+func (s *rescueStep) refuseEmpty(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if name := s.tools.emptyRequired(c); name != "" {
@@ -155,7 +156,7 @@ func (s *rescueStep) refuse(resp *middleware.Response, f *fault, attempt int) (_
 	again = attempt < s.o.MaxAttempts
 	if f.code == "unread" {
 		s.tally.Note(noteUnread)
-		again = again && s.o.ReaskUnread && (s.held == nil || !s.held.spoke && blank(resp.Message.Text()[:f.start]))
+		again = again && s.o.ReaskUnread && (s.gate == nil || !s.gate.started && blank(resp.Message.Text()[:f.start]))
 	}
 	if again {
 		reply := s.reply(f)
@@ -174,12 +175,12 @@ func (s *rescueStep) refuse(resp *middleware.Response, f *fault, attempt int) (_
 
 // finish sends the rest of the stream and completes the report.
 func (s *rescueStep) finish(sent, out *middleware.Response) (*middleware.Response, error) {
-	if s.held != nil {
+	if s.gate != nil {
 		var err error
 		if len(out.Message.ToolCalls) > len(sent.Message.ToolCalls) {
-			err = s.held.replace(out.Message)
+			err = s.gate.replace(out.Message)
 		} else {
-			err = s.held.release()
+			err = s.gate.release()
 		}
 		if err != nil {
 			return s.tally.Finish(nil, err)

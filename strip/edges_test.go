@@ -86,3 +86,30 @@ func TestParsed(t *testing.T) {
 	_, _, err = s.Parsed(text("["))
 	require.ErrorIs(t, err, strip.ErrNotObject)
 }
+
+// Very many removals in one array take linear time.
+func TestManyRemovals(t *testing.T) {
+	t.Parallel()
+	const n = 150_000
+	args := `{"a":[1` + strings.Repeat(",null", n) + `]}`
+	got, removed, err := strip.JSON(args, nil, strip.All)
+	require.NoError(t, err)
+	require.Equal(t, `{"a":[1]}`, got)
+	require.Len(t, removed, n)
+	require.Equal(t, "/a/150000", removed[n-1].Pointer)
+}
+
+// Not parallel: AllocsPerRun counts what other tests allocate as well.
+func TestNothingToStripAllocatesNothing(t *testing.T) {
+	args := `{"city": "Oslo", "days": 3, "near": {"lat": 59.9, "on": true, "tags": ["a", 1e2]}}`
+	for _, mode := range []strip.Mode{strip.Optional, strip.WhenInvalid, strip.All, strip.Off} {
+		s, err := strip.New([]byte(`{"properties":{"city":{"type":"string"},"days":{},"near":{"properties":{"lat":{}}}}}`), strip.Options{Mode: mode})
+		require.NoError(t, err)
+		allocs := testing.AllocsPerRun(100, func() {
+			if got, removed, err := s.JSON(args); got != args || removed != nil || err != nil {
+				t.Error("nothing was to be stripped")
+			}
+		})
+		require.Zero(t, allocs, "%s", mode)
+	}
+}

@@ -37,19 +37,19 @@ func newStep(ctx context.Context, c config, next middleware.ModelCall, req *midd
 // call ends the step: package retry repeats such calls.
 func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 	for attempt := 1; ; attempt++ {
-		h := &held{}
+		h := &eventBuffer{}
 		resp, err := s.tally.Call(ctx, h.over(s.next), s.asked)
 		if err != nil {
 			return s.tally.Finish(nil, err)
 		}
-		r, wrong := s.reading(resp)
-		if wrong == "" {
+		r, problem := s.reading(resp)
+		if problem == "" {
 			return s.finish(h, resp, r)
 		}
 		if over, repeated := s.over(resp.Message.Text(), attempt); over {
-			return s.exhausted(ctx, h, resp, r, wrong, attempt, repeated)
+			return s.exhausted(ctx, h, resp, r, problem, attempt, repeated)
 		}
-		s.askAgain(resp, r, wrong)
+		s.askAgain(resp, r, problem)
 		if ctx.Err() != nil {
 			return s.tally.Finish(nil, fmt.Errorf("textcall: ended before attempt %d: %w", attempt+1, run.ContextError(ctx)))
 		}
@@ -58,7 +58,7 @@ func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 
 // reading reads the answer, and returns what is wrong with it, "" if nothing is.
 // It does not read answers with native calls or cut by a filter.
-func (s *textStep) reading(resp *middleware.Response) (r reading, wrong string) {
+func (s *textStep) reading(resp *middleware.Response) (r reading, problem string) {
 	m := resp.Message
 	if len(m.ToolCalls) > 0 || resp.FinishReason == middleware.FinishFilter {
 		return reading{}, ""
@@ -108,7 +108,7 @@ func (s *textStep) reply(what string) middleware.Message {
 const feedbackLead = "Your last message could not be used: "
 
 // finish makes the response, shows it to the sink and closes the ledger.
-func (s *textStep) finish(h *held, resp *middleware.Response, r reading) (*middleware.Response, error) {
+func (s *textStep) finish(h *eventBuffer, resp *middleware.Response, r reading) (*middleware.Response, error) {
 	out, err := resp, error(nil)
 	switch r.kind {
 	case isCall:
@@ -146,11 +146,11 @@ func rewritten(resp *middleware.Response, text string) *middleware.Response {
 }
 
 // held keeps back what a model streams until its text is read.
-type held struct{ events []middleware.Event }
+type eventBuffer struct{ events []middleware.Event }
 
 // over is next with its sink held back. Reasoning goes through: it is never an
 // action.
-func (h *held) over(next middleware.ModelCall) middleware.ModelCall {
+func (h *eventBuffer) over(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		sink := req.Sink
 		if sink == nil {
@@ -172,7 +172,7 @@ func (h *held) over(next middleware.ModelCall) middleware.ModelCall {
 }
 
 // release streams what was held, in order.
-func (h *held) release(sink middleware.Sink) error {
+func (h *eventBuffer) release(sink middleware.Sink) error {
 	for _, e := range h.events {
 		if err := sink(e); err != nil {
 			return err

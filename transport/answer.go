@@ -11,7 +11,7 @@ import (
 )
 
 // respond returns the outcome for the result of the chain, if no byte was streamed. passed is
-// the attempt whose body the client reads; nil means that there is none.
+// the attempt whose body the client reads, or nil.
 func (x *exchange) respond(resp *middleware.Response, err error) (o outcome, passed *attempt) {
 	if err == nil {
 		status := statusOf(resp)

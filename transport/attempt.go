@@ -370,8 +370,8 @@ func (x *exchange) readMore(a *attempt, body io.Reader, buf []byte) (int, error)
 	return body.Read(buf)
 }
 
-// noteBegun records that the body of a has begun if p is not white space, which says nothing
-// about what follows.
+// noteBegun records that the body of a has begun. White space alone does not count: a stream or
+// one object may follow it.
 func (x *exchange) noteBegun(a *attempt, p []byte) {
 	if a.begun || len(bytes.TrimLeft(p, " \t\r\n")) == 0 {
 		return

@@ -99,8 +99,7 @@ func (e *passedError) Error() string { return "transport: passed on: " + e.err.E
 
 func (e *passedError) Unwrap() error { return e.err }
 
-// failedAttempt returns the latest attempt whose failure err wraps, and that failure; nil if
-// there is none.
+// failedAttempt returns the latest attempt whose failure err wraps, and that failure, or nil.
 func (x *exchange) failedAttempt(err error) (*attempt, error) {
 	x.mu.Lock()
 	attempts := slices.Clone(x.attempts)
@@ -133,8 +132,8 @@ func (f clientError) ownCode() string {
 	return f.code
 }
 
-// clientErrorOf returns what the client that sent req gets for err. An error of a provider
-// keeps its status. Every other error gets the status 400, because no client retries a 400.
+// clientErrorOf returns err as the client that sent req gets it. An error of a provider keeps
+// its status. Every other error gets the status 400, because no client retries a 400.
 func clientErrorOf(req *http.Request, err error) clientError {
 	var e *middleware.ModelError
 	if errors.As(err, &e) && (e.StatusCode >= http.StatusBadRequest || !errors.Is(e, middleware.ErrInvalidToolCall)) {

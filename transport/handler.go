@@ -38,8 +38,8 @@ import (
 // follows it would leave the proxy.
 //
 // All other requests and their responses pass through as they are, except for
-// hop-by-hop headers and Host. A request that AWS' clients signed keeps its Host. Handler adds no forwarding header, and does not
-// remove those of the client.
+// hop-by-hop headers and Host. A request that AWS' clients signed keeps its Host. Handler adds
+// no forwarding header, and removes none.
 //
 // Handler sends its requests by Options.Base. For a proxy with other needs, use
 // an httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -242,7 +241,7 @@ func (x *exchange) finishError(err error) {
 		x.out.end(a.stream.Passed(a.unsent()), nil)
 	default:
 		events, code := x.failureEvents(a.stream, last, err)
-		if len(events) > 0 { // they tell the client of the error, so the body ends properly
+		if len(events) > 0 { // the client reads the error in them, so the body ends properly
 			x.writeTrailers("", code)
 			err = nil
 		}
@@ -251,10 +250,10 @@ func (x *exchange) finishError(err error) {
 }
 
 // rest returns the bytes of resp that follow the bytes of a that the client got. If rescued
-// calls do not fit behind the text that the client got, that text stays in front of them.
+// calls cannot follow that text, it becomes the text of resp.
 func (x *exchange) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 	rest, err := x.following(a, resp)
-	if errors.Is(err, wire.ErrUnencodable) && rescue.Calls(resp.Report) > 0 {
+	if errors.Is(err, wire.ErrUnencodable) && resp.Report.Rescued() > 0 {
 		return x.following(a, x.withShownText(resp))
 	}
 	return rest, err

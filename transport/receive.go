@@ -102,8 +102,8 @@ func (t *Transport) receive(req *http.Request, client *proxy.Client) (*received,
 }
 
 // formatOf returns the codec that has the path of req, or nil, and the URL with that path.
-// net/http's client follows a redirect with status 307 or 308 by a new request: it has the
-// format of the first request, whatever its own path.
+// net/http's client follows a redirect with status 307 or 308 by a new request, which has the
+// format of the first request even if its own path has none.
 func (t *Transport) formatOf(req *http.Request) (*url.URL, wire.Codec) {
 	at, codec := req.URL, wire.Codec(nil)
 	for range 20 { // net/http follows ten

@@ -137,7 +137,7 @@ type Codec interface {
 
 	// EncodeAnswer writes a response that is not the answer of the provider
 	// to this request: a middleware wrote it, or it comes from a cache, in
-	// any format. path, with its query, and body are those of the request.
+	// any format. path, with its query, and body belong to the request.
 	// They decide whether the answer is streamed. contentType is the header
 	// for the answer.
 	//
@@ -280,8 +280,8 @@ func (f format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 	return codec.Decode(f.Format.NewStream(req, nil), body)
 }
 
-// RenamePrevious replaces the id of the answer that a request continues from. A format whose requests can continue from an
-// earlier answer has the method.
+// RenamePrevious replaces the id of the answer that a request continues from. A format whose
+// requests can continue from an earlier answer has the method.
 func (f format) RenamePrevious(body []byte, rename func(id string) string) []byte {
 	if r, ok := f.Format.(interface {
 		RenamePrevious(body []byte, rename func(id string) string) []byte
@@ -291,8 +291,8 @@ func (f format) RenamePrevious(body []byte, rename func(id string) string) []byt
 	return body
 }
 
-// UnavailableStatus returns the status for a provider that cannot be reached. A format whose clients repeat a 5xx too
-// often has the method.
+// UnavailableStatus returns the status for a provider that cannot be reached. A format whose
+// clients repeat a 5xx too often has the method.
 func (f format) UnavailableStatus(status int) int {
 	if u, ok := f.Format.(interface{ UnavailableStatus(status int) int }); ok {
 		return u.UnavailableStatus(status)

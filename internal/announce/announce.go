@@ -7,6 +7,7 @@
 package announce
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -16,25 +17,23 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Tools are the tools that one request announces. It reads the request when it is asked
-// for the first time, and in time that grows linearly with the texts. It is not safe for
-// concurrent use.
+// Tools are the tools that one request announces. The first call of a method reads the
+// request, in time that is linear in its texts. A Tools is not safe for concurrent use.
 type Tools struct {
 	req   *middleware.Request
-	read  bool
 	texts []string        // each whole word in them is the name of a tool
-	rows  map[string]bool // the names in reminders of qwen-code
+	rows  map[string]bool // the names in reminders of qwen-code; nil before the request is read
 	words map[string]bool // of texts; nil before they are read
 }
 
-// New returns the tools that req announces. It must not change afterwards.
+// New returns the tools that req announces. The caller must not change req afterwards.
 func New(req *middleware.Request) *Tools { return &Tools{req: req} }
 
 // Has reports whether the request announces a tool of this name, or lists a toolset of
 // the provider, to which a tool of any name may belong. It returns the context's error if
 // ctx ends while it reads the request.
 func (t *Tools) Has(ctx context.Context, name string) (bool, error) {
-	if t.lists(func(t middleware.Tool) bool { return t.Loads == middleware.LoadsToolset }) {
+	if slices.ContainsFunc(t.req.Tools, func(t middleware.Tool) bool { return t.Loads == middleware.LoadsToolset }) {
 		return true, nil
 	}
 	if err := t.readTexts(ctx); err != nil {
@@ -43,16 +42,19 @@ func (t *Tools) Has(ctx context.Context, name string) (bool, error) {
 	if t.rows[name] || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) && !isSeparator(r) }) {
 		return t.rows[name], nil
 	}
+	row := cmp.Or(serverRow(name), name)
+	if t.words == nil && !slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, name) || strings.Contains(text, row) }) {
+		return false, nil // most names are in no text, and this is faster than reading all words
+	}
 	if err := t.readWords(ctx); err != nil {
 		return false, err
 	}
-	return t.words[name] || t.words[serverRow(name)], nil
+	return t.words[name] || t.words[row], nil
 }
 
 // Loader returns the name of the tool with which the model loads tools that the request
-// does not list. It returns "" if there is none, or if ctx ends before it is known.
-// ToolSearch and tool_search count only with an announcement, because any tool may have
-// these names.
+// does not list. It returns "" without such a tool, or if ctx ends first. ToolSearch and
+// tool_search count only with an announcement, because any tool may have these names.
 func (t *Tools) Loader(ctx context.Context) string {
 	for _, tool := range t.req.Tools {
 		if tool.Loads == middleware.LoadsFound {
@@ -65,26 +67,22 @@ func (t *Tools) Loader(ctx context.Context) string {
 	if len(t.rows) > 0 {
 		return qwenSearch
 	}
-	if t.lists(isFunction(claudeSearch)) && slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, viaSearch) }) {
+	if t.lists(claudeSearch) && slices.ContainsFunc(t.texts, func(text string) bool { return strings.Contains(text, viaSearch) }) {
 		return claudeSearch
 	}
 	return ""
 }
 
-func (t *Tools) lists(like func(middleware.Tool) bool) bool {
-	return slices.ContainsFunc(t.req.Tools, like)
-}
-
-func isFunction(name string) func(middleware.Tool) bool {
-	return func(t middleware.Tool) bool { return t.Name == name && t.Kind == middleware.KindFunction }
+func (t *Tools) lists(function string) bool {
+	return slices.ContainsFunc(t.req.Tools, func(t middleware.Tool) bool { return t.Name == function && t.Kind == middleware.KindFunction })
 }
 
 // readTexts finds the texts that announce tools: system messages and reminders.
 func (t *Tools) readTexts(ctx context.Context) error {
-	if t.read {
+	if t.rows != nil {
 		return nil
 	}
-	found := Tools{req: t.req, rows: map[string]bool{}, read: true}
+	found := Tools{req: t.req, rows: map[string]bool{}}
 	previous := middleware.Role("")
 	for _, m := range t.req.Messages {
 		if err := ctx.Err(); err != nil {
@@ -113,8 +111,7 @@ func (t *Tools) readTexts(ctx context.Context) error {
 // count. A reminder is the whole text of a part, and all parts before it are reminders. In
 // messages of qwen-code, the last part does not count if it is the user's own text.
 func (t *Tools) readReminders(ctx context.Context, parts []middleware.Part, ownText bool) error {
-	claude := t.lists(isFunction(claudeSearch))
-	qwen := t.lists(isFunction(qwenSearch)) && t.lists(isFunction(qwenCall))
+	claude, qwen := t.lists(claudeSearch), t.lists(qwenSearch) && t.lists(qwenCall)
 	for i, p := range parts {
 		text, ok := reminder(p.Text)
 		if !ok || !claude && !qwen {
@@ -195,8 +192,8 @@ func inName(r rune) bool {
 func isSeparator(r rune) bool { return r == '.' || r == ':' || r == '/' }
 
 // addWord adds a word without the separators at its ends, and its part before two
-// separators, such as http in http://a. An English word, such as search, counts only if it
-// is set apart: no other word is directly beside it in its line, unless it is in quotes.
+// separators, such as http in http://a. It adds an English word, such as search, only if no
+// other word is next to it in its line, or if it is in quotes.
 func addWord(words map[string]bool, before, word, after string) {
 	tail := strings.TrimLeftFunc(word, isSeparator)
 	name := strings.TrimRightFunc(tail, isSeparator)
@@ -232,11 +229,11 @@ func isEnglish(name string) bool {
 }
 
 func endsInLetter(s string) bool {
-	r, n := utf8.DecodeLastRuneInString(s)
-	return n > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
 func beginsWithLetter(s string) bool {
-	r, n := utf8.DecodeRuneInString(s)
-	return n > 0 && (unicode.IsLetter(r) || unicode.IsDigit(r))
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }

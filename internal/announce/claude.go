@@ -32,8 +32,8 @@ func isClaudeList(text string) bool {
 	return (strings.HasPrefix(text, deferred) || strings.HasPrefix(text, loadedBefore)) && strings.Contains(firstLine(text), claudeSearch)
 }
 
-// serverRow returns the row for all tools of the server of a tool, as mcp__mail__*; ""
-// if the name is not one of a server's tool.
+// serverRow returns the row for all tools of a tool's server, such as mcp__mail__*; "" if
+// the tool has no server.
 func serverRow(name string) string {
 	rest, isServers := strings.CutPrefix(name, serverPrefix)
 	server, _, ok := strings.Cut(rest, "__")
@@ -43,7 +43,7 @@ func serverRow(name string) string {
 	return serverPrefix + server + "__*"
 }
 
-// serverRowOf returns such a row without its number of tools; "" if the line is none.
+// serverRowOf returns the row in a line, without its number of tools; "" without a row.
 func serverRowOf(line string) string {
 	row, _, ok := strings.Cut(line, "* (")
 	if !ok || !strings.HasPrefix(row, serverPrefix) || !strings.HasSuffix(row, "__") {

@@ -17,24 +17,24 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 	if !anyIDBroken(history, m) {
 		return m
 	}
-	place, taken := idsOf(history)
+	place, used := idsOf(history)
 	m = m.Clone()
 	own := map[string]bool{} // a new id must not equal the valid id of a later call
 	for _, c := range m.ToolCalls {
 		own[c.ID] = true
 	}
-	seen := map[string]bool{}
+	assigned := map[string]bool{}
 	for i := range m.ToolCalls {
 		place++
 		id := m.ToolCalls[i].ID
-		if isBlank(id) || taken[id] || seen[id] {
+		if isBlank(id) || used[id] || assigned[id] {
 			id = madeUpPrefix + strconv.Itoa(place)
-			for n := 2; taken[id] || seen[id] || own[id]; n++ {
+			for n := 2; used[id] || assigned[id] || own[id]; n++ {
 				id = madeUpPrefix + strconv.Itoa(place) + "_" + strconv.Itoa(n)
 			}
 			m.ToolCalls[i].ID = id
 		}
-		seen[id] = true
+		assigned[id] = true
 	}
 	return m
 }
@@ -42,14 +42,14 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 // NewIDs returns a function that returns the ids of new calls after history. The n-th call
 // of the conversation gets the id prefix_n.
 func NewIDs(history []middleware.Message, prefix string) func() string {
-	place, taken := idsOf(history)
+	place, used := idsOf(history)
 	return func() string {
 		place++
 		id := prefix + "_" + strconv.Itoa(place)
-		for n := 2; taken[id]; n++ {
+		for n := 2; used[id]; n++ {
 			id = prefix + "_" + strconv.Itoa(place) + "_" + strconv.Itoa(n)
 		}
-		taken[id] = true
+		used[id] = true
 		return id
 	}
 }

@@ -50,7 +50,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Code says why a text was refused.
+// Code is why a text was refused.
 type Code string
 
 // The codes.

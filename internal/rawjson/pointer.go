@@ -10,7 +10,7 @@ import (
 // may stand below a key of a megabyte.
 const MaxPointer = 1024
 
-// pointerMark stands for what was cut out of a pointer. No pointer with it is
+// pointerMark replaces what was cut out of a pointer. No pointer with it is
 // meant to be resolved.
 const pointerMark = "…"
 
@@ -46,8 +46,7 @@ func CutLast(pointer string) (parent, seg string) {
 	return pointer[:max(i, 0)], pointer[i+1:]
 }
 
-// Index returns the index that a segment of a JSON Pointer stands for, -1 if it
-// stands for none.
+// Index returns the array index in a segment of a JSON Pointer, -1 if it is none.
 func Index(seg string) int {
 	if seg == "" || len(seg) > 9 || len(seg) > 1 && seg[0] == '0' {
 		return -1

@@ -41,7 +41,7 @@ func (k Kind) String() string {
 type Doc struct {
 	text  string
 	nodes []node  // in text order: a container, then what it holds
-	dups  []int32 // nodes of members whose key stands earlier in the same object
+	dups  []int32 // nodes of members whose key occurs earlier in the same object
 	index *index  // nil: none; see Indexed
 }
 
@@ -70,7 +70,7 @@ func (d *Doc) Text() string { return d.text }
 // Root returns the whole value.
 func (d *Doc) Root() Value { return Value{d, 0} }
 
-// Duplicates returns the members whose key stands earlier in the same object,
+// Duplicates returns the members whose key occurs earlier in the same object,
 // in text order.
 func (d *Doc) Duplicates() []Value {
 	vs := make([]Value, len(d.dups))
@@ -119,7 +119,7 @@ func (v Value) Raw() string {
 	return v.doc.text[n.start:n.end]
 }
 
-// Document returns the text that v stands in.
+// Document returns the whole text that v is part of.
 func (v Value) Document() string {
 	if v.doc == nil {
 		return ""
@@ -218,7 +218,7 @@ func (v Value) Get(key string) Value {
 	return found
 }
 
-// Str returns the text that a string stands for; "" for any other value.
+// Str returns the text of a string; "" for any other value.
 func (v Value) Str() string {
 	if v.Kind() != String {
 		return ""

@@ -98,22 +98,12 @@ func (s *scanner) value() (ended bool, err error) {
 	}
 	n.start = int32(s.pos)
 	switch c := s.text[s.pos]; {
-	case c == '{' || c == '[':
+	case c == '{':
+		n.kind = Object
+		return s.container(i, '}')
+	case c == '[':
 		n.kind = Array
-		if c == '{' {
-			n.kind = Object
-		}
-		if s.depth++; s.depth > s.limits.Depth {
-			return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
-		}
-		s.pos++
-		s.open = i
-		s.space()
-		if s.pos < len(s.text) && s.text[s.pos] == c+2 { // '}' is '{'+2, ']' is '['+2
-			s.close()
-			return true, nil
-		}
-		return false, nil
+		return s.container(i, ']')
 	case c == '"':
 		n.kind = String
 		n.escaped, err = s.str()
@@ -135,6 +125,21 @@ func (s *scanner) value() (ended bool, err error) {
 		return false, err
 	}
 	n.end = int32(s.pos)
+	return true, nil
+}
+
+// container opens the object or array of node i; ended reports whether it is empty.
+func (s *scanner) container(i int32, closer byte) (ended bool, err error) {
+	if s.depth++; s.depth > s.limits.Depth {
+		return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
+	}
+	s.pos++
+	s.open = i
+	s.space()
+	if s.pos == len(s.text) || s.text[s.pos] != closer {
+		return false, nil
+	}
+	s.close()
 	return true, nil
 }
 
@@ -173,7 +178,7 @@ func (s *scanner) close() {
 	s.open = s.doc.nodes[i].parent
 }
 
-// findDuplicates notes the members of an object whose key stood before. It looks at the
+// findDuplicates records the members of an object whose key occurred before. It looks at the
 // object when it has ended, so that it can use one small array for most objects.
 func (s *scanner) findDuplicates(object Value) {
 	const pairwise = 8 // members up to which comparing all pairs is cheaper than a map
@@ -234,7 +239,7 @@ func (s *scanner) space() {
 	}
 }
 
-// plain holds the bytes that stand for themselves in a string.
+// plain holds the bytes that need no escape in a string.
 var plain = func() (t [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -242,7 +247,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// plainEnd returns where the bytes that stand for themselves end, from i on. It
+// plainEnd returns where the bytes that need no escape end, from i on. It
 // reads eight bytes at once, since most of most texts is read here.
 func plainEnd(text string, i int) int {
 	const each, high = 0x0101010101010101, 0x8080808080808080
@@ -281,8 +286,8 @@ func NumberEnd(text string, at int, limits Limits) (end int, ok bool) {
 	return s.pos, err == nil
 }
 
-// str reads a string. escaped says that it has escapes, so that its text is not simply
-// what stands between the quotes.
+// str reads a string. escaped reports that it has escapes, so that its text is not
+// simply the bytes between the quotes.
 func (s *scanner) str() (escaped bool, err error) {
 	for s.pos++; s.pos < len(s.text); {
 		switch c := s.text[s.pos]; {

@@ -18,7 +18,7 @@ func Quote(s string) string {
 	return b.String()
 }
 
-// WriteQuoted writes Quote(s). What stands for itself is written in runs.
+// WriteQuoted writes Quote(s). Bytes that need no escape are written in runs.
 func WriteQuoted(b *strings.Builder, s string) {
 	const hex = "0123456789abcdef"
 	b.WriteByte('"')
@@ -54,7 +54,7 @@ func WriteQuoted(b *strings.Builder, s string) {
 	b.WriteByte('"')
 }
 
-// unquote returns what a valid JSON string stands for. A lone surrogate
+// unquote returns the text of a valid JSON string. A lone surrogate
 // becomes U+FFFD, as in encoding/json, or if exact is true the three bytes that UTF-8
 // would have for it. A string without escapes is a piece of the text and takes no
 // memory.
@@ -141,7 +141,7 @@ var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 // Escape returns key as a segment of a JSON Pointer (RFC 6901).
 func Escape(key string) string { return pointerEscape.Replace(key) }
 
-// Unescape returns the key that a segment of a JSON Pointer stands for.
+// Unescape returns the key of a segment of a JSON Pointer.
 func Unescape(seg string) string {
 	if strings.IndexByte(seg, '~') < 0 { // Replace allocates
 		return seg
@@ -224,7 +224,7 @@ func (v Value) element(seg string) Value {
 	return Value{}
 }
 
-// Unquote returns what a valid JSON string stands for.
+// Unquote returns the text of a valid JSON string.
 func Unquote(quoted string) string {
 	return unquote(quoted, strings.IndexByte(quoted, '\\') >= 0, false)
 }

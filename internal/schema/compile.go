@@ -22,7 +22,7 @@ type extras struct {
 }
 
 // compileWith is Compile with what tests need. The lenient rules come last: a schema
-// that v5 takes means what JSON Schema says, whatever its author had in mind.
+// that v5 compiles means what JSON Schema defines, whatever its author had in mind.
 func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	doc, err := rawjson.Parse(string(raw), Limits)
 	if err != nil {
@@ -72,7 +72,7 @@ func compileUnlooped(tree func() any, o Options, x extras) (*Schema, error) {
 	return s, err
 }
 
-// unreadable says whether a schema is not JSON, or is only too large.
+// unreadable returns the error for a schema text that does not parse: it is no JSON, or too large.
 func unreadable(err error) error {
 	var e *rawjson.Error
 	if errors.As(err, &e) && (e.Code == rawjson.Size || e.Code == rawjson.Depth || e.Code == rawjson.Digits) {
@@ -136,8 +136,8 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 
 var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")
 
-// documentURL is the base of a document without an $id. It is not shown: messages have
-// the pointer behind it alone.
+// documentURL is the base of a document without an $id. Messages show only the pointer that
+// follows it.
 const documentURL = "toolmend:///schema.json"
 
 // compileV5 hands the normalized text to v5. References to other documents, which

@@ -20,7 +20,7 @@ const (
 	MaxSubschemas  = 3_000     // schema objects in a document
 	maxLookups     = 1_000_000 // schemas looked at to find named ones
 	maxEvaluations = 1_000     // schemas that may apply to one value at once
-	maxDepths      = 1_500_000 // squares of the depths of all schemas: what it takes to say that each is wrong
+	maxDepths      = 1_500_000 // squares of the depths of all schemas: the cost of reporting each as invalid
 	maxCompared    = 2_000_000 // units for enums whose values must differ
 )
 
@@ -64,7 +64,7 @@ func (n *normalizer) affordable() error {
 }
 
 // compareCost is what comparing the values of an enum with each other costs v5,
-// which compares those of equal hashes. Its hash does not see brackets, so that
+// which compares values of equal hashes. Its hash ignores brackets, so that
 // all arrays and objects count as alike: [[1],2] and [[1,2]], for example.
 func compareCost(values []any) int {
 	cost, alike := 0, map[any]int{}

@@ -14,7 +14,7 @@ import (
 const (
 	maxNesting    = 2  // objects and arrays in each other
 	maxDescribed  = 12 // properties of an object
-	maxBeside     = 60 // bytes of a pattern that is quoted beside a format
+	maxBeside     = 60 // bytes of a pattern that is quoted together with a format
 	maxReferences = 4  // in a row
 )
 
@@ -25,8 +25,8 @@ type description struct {
 	levels int
 }
 
-// describe says in a few words what a schema wants, looking through $ref; ""
-// if it does not say. For example:
+// describe puts a schema into a few words, and follows $ref; "" if the schema has no keyword
+// that it knows. For example:
 //
 //	{"type": "integer", "minimum": 1, "maximum": 10}        integer from 1 to 10
 //	{"type": "array", "items": {"enum": ["a", "b"]}}        array of one of "a", "b"
@@ -55,8 +55,8 @@ func (r *reader) describeWithin(s rawjson.Value, levels, hops int) string {
 	return words
 }
 
-// own says what a schema itself wants, references apart. A value or a list of values
-// says all, so that a type beside it goes unsaid.
+// own describes a schema without its references. If the schema lists values, its type is left
+// out.
 func (r *reader) own(s rawjson.Value, levels int) string {
 	if c := s.Get("const"); c.Exists() {
 		return clip(c.Raw(), maxQuoted)
@@ -132,7 +132,7 @@ func (r *reader) itemWords(s rawjson.Value, levels int) string {
 
 // propertyWords lists the properties of an object, those that are required
 // first: {"name": string, "age"?: integer}. A "?" marks one that may be left out, and
-// "…" stands for those past maxDescribed.
+// "…" replaces all after maxDescribed.
 func (r *reader) propertyWords(s rawjson.Value, levels int) string {
 	properties := s.Get("properties")
 	var all []string
@@ -180,7 +180,7 @@ func (r *reader) propertyWords(s rawjson.Value, levels int) string {
 	return " {" + strings.Join(all, ", ") + "}"
 }
 
-// textWords says what text a schema of strings takes.
+// textWords describes the strings that a schema accepts.
 func textWords(s rawjson.Value) string {
 	words := amount(s, "minLength", "maxLength", " of ", "character", "characters")
 	format, pattern := formatOf(s), s.Get("pattern").Str()
@@ -193,7 +193,7 @@ func textWords(s rawjson.Value) string {
 	return words + ", " + patternText(pattern)
 }
 
-// rangeWords says which numbers a schema takes.
+// rangeWords describes the numbers that a schema accepts.
 func rangeWords(s rawjson.Value) string {
 	bound := func(keyword, words string) string {
 		if v := s.Get(keyword); v.Kind() == rawjson.Number {
@@ -211,8 +211,8 @@ func rangeWords(s rawjson.Value) string {
 	return words + bound("exclusiveMinimum", ", above ") + bound("exclusiveMaximum", ", below ") + bound("multipleOf", ", a multiple of ")
 }
 
-// amount says how many of something are wanted; "" where that is open. At least 0 is
-// open. least and most are keywords, before stands in front of the words.
+// amount describes a range of counts; "" if it has no bound, or only the bound 0. least and
+// most are keywords, before is put in front of the words.
 func amount(s rawjson.Value, least, most, before, one, many string) string {
 	low, high := s.Get(least).Raw(), s.Get(most).Raw()
 	if low == "0" {
@@ -232,7 +232,7 @@ func amount(s rawjson.Value, least, most, before, one, many string) string {
 	return before + low + " to " + plural(high, one, many)
 }
 
-// formatWords says what a format is, with an example, where its name does not.
+// formatWords describes formats whose names do not explain themselves, with an example.
 var formatWords = map[string]string{
 	"date-time": "RFC 3339, for example 2026-05-01T10:00:00Z",
 	"date":      "a date, for example 2026-05-01",
@@ -240,8 +240,8 @@ var formatWords = map[string]string{
 	"duration":  "ISO 8601 duration, for example PT1H30M",
 }
 
-// wantedText says what a pattern takes. Of a pattern that is too long to be
-// quoted, the format beside it says more: half of a pattern says nothing.
+// wantedText describes the text that a pattern accepts. If the pattern is too long to be
+// quoted and the schema has a format, the format is named: half of a pattern does not help.
 func wantedText(x finding) string {
 	pattern := x.rule.Str()
 	if format := formatOf(x.schema); len(pattern) > maxQuoted && format != "" {
@@ -253,7 +253,7 @@ func wantedText(x finding) string {
 	return "text " + patternText(pattern)
 }
 
-// patternText says what a pattern takes in words, or quotes it.
+// patternText describes a pattern in words, or quotes it.
 func patternText(pattern string) string {
 	if words := patternWords(pattern); words != "" {
 		return "of the form " + words
@@ -261,7 +261,7 @@ func patternText(pattern string) string {
 	return "that matches the pattern " + clip(pattern, maxQuoted)
 }
 
-// patternWords says exactly what a pattern takes: `3 letters A-Z, "-", 4 digits`
+// patternWords describes exactly what a pattern accepts: `3 letters A-Z, "-", 4 digits`
 // for ^[A-Z]{3}-[0-9]{4}$. It is "" for a pattern that is not a short sequence
 // of literals and repeated classes, anchored at both ends.
 func patternWords(pattern string) string {
@@ -288,8 +288,7 @@ func patternWords(pattern string) string {
 	return strings.Join(parts, ", ")
 }
 
-// partWords says what one part of a sequence takes, "" for what has no short
-// name: "3 letters A-Z" for [A-Z]{3}, "1 or more digits" for [0-9]+.
+// partWords describes one part of a sequence, "" if it has no short name: "3 letters A-Z" for [A-Z]{3}, "1 or more digits" for [0-9]+.
 func partWords(re *syntax.Regexp) string {
 	if re.Flags&syntax.FoldCase != 0 {
 		return ""

@@ -28,7 +28,7 @@ type eval struct {
 	collect bool // all faults are wanted
 	tracked bool // scope is needed: the schema has dynamic references
 	stopped bool // the result is unknown: too much work, or the text is not JSON
-	member  int  // the value of the member whose name is read, -1 for none
+	nameOf  int  // the value of the member whose name is read, -1 for none
 	faults  []fault
 	scope   []*node // the schemas around the current one, outermost first
 	depth   int     // of schemas that apply to one value
@@ -67,7 +67,7 @@ func (m *marks) set(i int) {
 }
 
 const (
-	lease     = 1 << 16 // work between two looks at the context, some 0.5 ms
+	lease     = 1 << 16 // work between two checks of the context, some 0.5 ms
 	maxChain  = 4_000   // schemas that apply to one value and the values around it
 	maxFaults = 20_000
 )
@@ -90,7 +90,7 @@ func (e *eval) spend(n int) bool {
 	return e.work >= 0 || e.refill()
 }
 
-// giveUp gives up: the result is unknown.
+// giveUp ends the evaluation without a result.
 func (e *eval) giveUp() (int, bool) {
 	e.stopped, e.work, e.reserve, e.collect = true, -1, 0, false
 	return 0, false
@@ -102,8 +102,8 @@ func (e *eval) add(x fault) {
 		return
 	}
 	e.work -= 64 // an issue will be made of it
-	if e.member >= 0 {
-		x.at, x.name = e.member, true
+	if e.nameOf >= 0 {
+		x.at, x.name = e.nameOf, true
 	}
 	e.faults = append(e.faults, x)
 }
@@ -170,7 +170,7 @@ var kindOf = func() (t [256]view.Kinds) {
 	return t
 }()
 
-// single reads a value against what n itself says.
+// single reads a value against the keywords of n itself.
 func (e *eval) single(n *node, at, depth int, seen *marks) (end int, valid bool) {
 	kind := kindOf[e.text[at]]
 	switch {
@@ -247,18 +247,23 @@ func (e *eval) combined(n *node, at, depth int, seen *marks) (end int, valid boo
 	if !n.onlyCombines {
 		var ok bool
 		if end, ok = e.single(n, at, depth, seen); !ok && (e.endsOnFault(&valid) || e.mistyped == n && e.mistypedAt == at) {
-			return end, false // jsonschema/v5 looks no further than at the type
+			return end, false // jsonschema/v5 checks no more than the type then
 		}
 	}
+	var ok bool
+	if end, ok = e.lists(n, at, depth, seen, end); !ok && e.endsOnFault(&valid) {
+		return 0, false
+	}
+	valid = e.conditions(n, at, depth, seen) && valid
+	return end, valid
+}
+
+// lists reads a value against allOf with $ref, anyOf and oneOf. It returns end if n has none.
+func (e *eval) lists(n *node, at, depth int, seen *marks, end int) (_ int, valid bool) {
+	valid = true
 	for _, sub := range n.all {
 		var ok bool
 		if end, ok = e.apply(sub, at, depth, seen); !ok && e.endsOnFault(&valid) {
-			return 0, false
-		}
-	}
-	if n.not != nil {
-		_, ok := e.fits(n.not, at, depth, nil)
-		if !e.check(!ok, n, "not", at) && e.endsOnFault(&valid) {
 			return 0, false
 		}
 	}
@@ -271,6 +276,18 @@ func (e *eval) combined(n *node, at, depth int, seen *marks) (end int, valid boo
 			return 0, false
 		}
 	}
+	return end, valid
+}
+
+// conditions reads a value against not, if, and what applies to its unevaluated children.
+func (e *eval) conditions(n *node, at, depth int, seen *marks) (valid bool) {
+	valid = true
+	if n.not != nil {
+		_, ok := e.fits(n.not, at, depth, nil)
+		if !e.check(!ok, n, "not", at) && e.endsOnFault(&valid) {
+			return false
+		}
+	}
 	if n.cond != nil {
 		next := n.then
 		if _, ok := e.fits(n.cond, at, depth, seen); !ok {
@@ -278,14 +295,14 @@ func (e *eval) combined(n *node, at, depth int, seen *marks) (end int, valid boo
 		}
 		if next != nil {
 			if _, ok := e.apply(next, at, depth, seen); !ok && e.endsOnFault(&valid) {
-				return 0, false
+				return false
 			}
 		}
 	}
 	if n.unevaluatedProps != nil && e.text[at] == '{' || n.unevaluatedItems != nil && e.text[at] == '[' {
 		valid = e.unevaluated(n, at, depth+1, seen) && valid
 	}
-	return end, valid
+	return valid
 }
 
 // branches reads a value against the branches of anyOf, or of oneOf. It
@@ -384,59 +401,68 @@ func (e *eval) object(n *node, at, depth int, seen *marks) (end int, valid bool)
 	if e.parsed || n.closed && len(n.patterns) == 0 {
 		return e.members(n, at, depth, seen, nil)
 	}
-	var others [8]string
-	return e.members(n, at, depth, seen, others[:0])
+	var undeclared nameSet
+	return e.members(n, at, depth, seen, &undeclared)
 }
 
-// members reads an object. Duplicates of a declared key are found in have, of
-// another one in others and more; for nil there is none, or it is a fault.
-func (e *eval) members(n *node, at, depth int, seen *marks, others []string) (end int, valid bool) {
+// nameSet is a set of names: the first few in an array, which needs no allocation.
+type nameSet struct {
+	first [8]string
+	count int // of first
+	more  map[string]bool
+}
+
+// add adds a name, and reports whether it was there.
+func (s *nameSet) add(name string) (duplicate bool) {
+	if s.more[name] || slices.Contains(s.first[:s.count], name) {
+		return true
+	}
+	if s.count < len(s.first) {
+		s.first[s.count] = name
+		s.count++
+		return false
+	}
+	if s.more == nil {
+		s.more = map[string]bool{}
+	}
+	s.more[name] = true
+	return false
+}
+
+// bits is a set of small numbers.
+type bits []uint64
+
+func (b bits) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
+
+// members reads an object. undeclared gets the names that n does not declare; nil if
+// the text holds no duplicates, or each such name is a fault.
+func (e *eval) members(n *node, at, depth int, seen *marks, undeclared *nameSet) (end int, valid bool) {
 	if depth > e.limits.Depth {
 		return e.giveUp()
 	}
-	var small [4]uint64
-	have := small[:]
-	if len(n.props) > 64*len(small) {
-		have = make([]uint64, (len(n.props)+63)/64)
+	var few [4]uint64
+	declared := bits(few[:]) // of n.props, those that were read
+	if len(n.props) > 64*len(few) {
+		declared = make(bits, (len(n.props)+63)/64)
 	}
-	var more map[string]bool
-	members, unknown := 0, false
+	count, unknown := 0, false
 	valid = true
 	i := e.space(at + 1)
-	closed := i < len(e.text) && e.text[i] == '}'
-	for !closed {
-		if i >= len(e.text) || e.text[i] != '"' {
-			return e.giveUp()
-		}
+	for closed := i < len(e.text) && e.text[i] == '}'; !closed; count++ {
 		keyAt := i
-		end, simple, ok := rawjson.StringEnd(e.text, i, e.parsed)
+		key, start, ok := e.key(i)
 		if !ok {
 			return e.giveUp()
 		}
-		e.work -= end - i
-		key := e.text[i+1 : end-1]
-		if !simple {
-			key = rawjson.Exact(e.text[i:end])
-		}
-		if i = e.space(end); i >= len(e.text) || e.text[i] != ':' {
-			return e.giveUp()
-		}
-		i = e.space(i + 1)
+		i = start
 		var sub *node
 		must, duplicate := false, false
 		if p := n.find(key); p >= 0 {
-			duplicate = have[p>>6]&(1<<(p&63)) != 0
-			have[p>>6] |= 1 << (p & 63)
+			duplicate = declared.has(p)
+			declared[p>>6] |= 1 << (p & 63)
 			sub, must = n.props[p].schema, n.props[p].must
-		} else if others != nil {
-			if duplicate = more[key] || slices.Contains(others, key); len(others) < cap(others) {
-				others = append(others, key)
-			} else {
-				if more == nil {
-					more = map[string]bool{}
-				}
-				more[key] = true
-			}
+		} else if undeclared != nil {
+			duplicate = undeclared.add(key)
 		}
 		if duplicate && !e.parsed || e.empties != AllowEmpty && (sub != nil && !must || e.empties == RefuseAnyEmpty) && e.emptyAt(i) {
 			return e.giveUp()
@@ -444,50 +470,86 @@ func (e *eval) members(n *node, at, depth int, seen *marks, others []string) (en
 		if sub != nil && n.onlyDeclared && seen == nil {
 			i, ok = e.value(sub, i, depth, nil)
 		} else {
-			i, ok = e.memberOf(n, sub, key, keyAt, i, depth, members, seen, &unknown)
+			i, ok = e.member(n, sub, key, keyAt, i, depth, count, seen, &unknown)
 		}
 		if !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
-		members++
 		if i, closed, ok = e.separator(i, '}'); !ok {
 			return e.giveUp()
 		}
 	}
-	if e.work -= n.requires; unknown {
+	if unknown {
 		valid = e.check(false, n, "additionalProperties", at)
 	}
+	return i + 1, e.wholeObject(n, declared, count, at, depth-1, seen) && valid
+}
+
+// wholeObject checks required, the count of members and dependencies.
+func (e *eval) wholeObject(n *node, declared bits, count, at, depth int, seen *marks) (valid bool) {
+	e.work -= n.requires
+	valid = true
 	for i, must := range n.required {
-		if must&^have[i] != 0 {
+		if must&^declared[i] != 0 {
 			valid = e.check(false, n, "required", at)
 			break
 		}
 	}
-	valid = e.check(members >= n.minProps, n, "minProperties", at) && valid
-	valid = e.check(members <= n.maxProps, n, "maxProperties", at) && valid
+	valid = e.check(count >= n.minProps, n, "minProperties", at) && valid
+	valid = e.check(count <= n.maxProps, n, "maxProperties", at) && valid
 	if seen != nil && (n.closed || n.additional != nil) {
 		seen.all = true
 	}
+	if n.depends != nil && (valid || e.collect) {
+		valid = e.dependencies(n, declared, at, depth, seen) && valid
+	}
+	return valid
+}
+
+// key reads a name and the colon after it. It returns where the value of the member starts,
+// and false for text that is not JSON.
+func (e *eval) key(at int) (key string, value int, ok bool) {
+	if at >= len(e.text) || e.text[at] != '"' {
+		return "", 0, false
+	}
+	end, simple, ok := rawjson.StringEnd(e.text, at, e.parsed)
+	if !ok {
+		return "", 0, false
+	}
+	e.work -= end - at
+	key = e.text[at+1 : end-1]
+	if !simple {
+		key = rawjson.Exact(e.text[at:end])
+	}
+	if end = e.space(end); end >= len(e.text) || e.text[end] != ':' {
+		return "", 0, false
+	}
+	return key, e.space(end + 1), true
+}
+
+// dependencies checks dependencies, dependentRequired and dependentSchemas.
+func (e *eval) dependencies(n *node, declared bits, at, depth int, seen *marks) (valid bool) {
+	valid = true
 	for _, d := range n.depends {
-		if have[d.prop>>6]&(1<<(d.prop&63)) == 0 || !valid && !e.collect {
+		if !declared.has(d.prop) || !valid && !e.collect {
 			continue
 		}
 		for j, p := range d.needs {
-			if have[p>>6]&(1<<(p&63)) == 0 {
+			if !declared.has(p) {
 				e.add(fault{n: n, keyword: "dependentRequired", entry: d.keyword + "/" + strconv.Itoa(j), at: at})
 				valid = false
 			}
 		}
 		if d.schema != nil {
-			_, ok := e.apply(d.schema, at, depth-1, seen)
+			_, ok := e.apply(d.schema, at, depth, seen)
 			valid = valid && ok
 		}
 	}
-	return i + 1, valid
+	return valid
 }
 
-// separator reads what follows a member or an element, up to the next one or to the
-// closing bracket.
+// separator reads what follows a member or an element: the comma up to the next one, or the
+// space up to the closing bracket.
 func (e *eval) separator(i int, closer byte) (_ int, closed, ok bool) {
 	if i = e.space(i); i >= len(e.text) || e.text[i] == closer {
 		return i, true, i < len(e.text)
@@ -495,11 +557,11 @@ func (e *eval) separator(i int, closer byte) (_ int, closed, ok bool) {
 	return e.space(i + 1), false, e.text[i] == ','
 }
 
-// memberOf reads a member against everything that n says about it.
-func (e *eval) memberOf(n, sub *node, key string, keyAt, at, depth, member int, seen *marks, unknown *bool) (end int, valid bool) {
-	valid = true
+// member reads a member against all schemas that n has for it. sub is the schema of the
+// declared property. unknown is set if n allows no member of that name.
+func (e *eval) member(n, sub *node, key string, keyAt, at, depth, index int, seen *marks, unknown *bool) (end int, valid bool) {
+	valid, end = true, -1
 	evaluated := sub != nil
-	end = -1
 	if sub != nil {
 		var ok bool
 		if end, ok = e.value(sub, at, depth, nil); !ok && e.endsOnFault(&valid) {
@@ -519,36 +581,47 @@ func (e *eval) memberOf(n, sub *node, key string, keyAt, at, depth, member int, 
 			}
 		}
 	}
-	switch {
-	case evaluated:
-	case n.closed:
-		if *unknown = true; e.endsOnFault(&valid) {
-			return 0, false
-		}
-	case n.additional != nil:
+	if !evaluated && (n.closed || n.additional != nil) {
+		evaluated = true
 		var ok bool
-		if end, ok = e.child(n.additional, n, "additionalProperties", at, depth); !ok && e.endsOnFault(&valid) {
+		if end, ok = e.additional(n, at, depth, unknown); !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
 	}
-	if evaluated || n.closed || n.additional != nil {
-		seen.set(member)
+	if evaluated {
+		seen.set(index)
 	}
-	if n.regexNames {
-		_, err := regexp.Compile(key)
-		valid = e.check(err == nil, n, "", at) && valid
-	}
-	if n.names != nil {
-		was, empties := e.member, e.empties
-		e.member, e.empties = at, AllowEmpty
-		_, ok := e.value(n.names, keyAt, depth, nil)
-		e.member, e.empties = was, empties
-		valid = valid && ok
-	}
+	valid = e.memberName(n, key, keyAt, at, depth) && valid
 	if end < 0 {
 		return e.skipValue(at, depth, valid)
 	}
 	return end, valid
+}
+
+// additional reads the value of a member that n does not declare.
+func (e *eval) additional(n *node, at, depth int, unknown *bool) (end int, valid bool) {
+	if n.closed {
+		*unknown = true
+		return -1, false
+	}
+	return e.child(n.additional, n, "additionalProperties", at, depth)
+}
+
+// memberName checks the name of the member with the value at at.
+func (e *eval) memberName(n *node, key string, keyAt, at, depth int) (valid bool) {
+	valid = true
+	if n.regexNames {
+		_, err := regexp.Compile(key)
+		valid = e.check(err == nil, n, "", at)
+	}
+	if n.names != nil {
+		outer, empties := e.nameOf, e.empties
+		e.nameOf, e.empties = at, AllowEmpty
+		_, ok := e.value(n.names, keyAt, depth, nil)
+		e.nameOf, e.empties = outer, empties
+		valid = valid && ok
+	}
+	return valid
 }
 
 // find returns the index of a property in n.props, -1 for none.
@@ -584,15 +657,14 @@ func (e *eval) array(n *node, at, depth int, seen *marks) (end int, valid bool) 
 	if depth > e.limits.Depth {
 		return e.giveUp()
 	}
-	count, matched := 0, 0
+	count, contained := 0, 0
 	var different map[string]bool // the values so far, for uniqueItems; nil once there are two equal ones
 	if n.unique {
 		different = map[string]bool{}
 	}
 	valid = true
 	i := e.space(at + 1)
-	closed := i < len(e.text) && e.text[i] == ']'
-	for ; !closed; count++ {
+	for closed := i < len(e.text) && e.text[i] == ']'; !closed; count++ {
 		if i >= len(e.text) || e.empties == RefuseAnyEmpty && e.emptyAt(i) {
 			return e.giveUp()
 		}
@@ -610,39 +682,55 @@ func (e *eval) array(n *node, at, depth int, seen *marks) (end int, valid bool) 
 		if !ok && e.endsOnFault(&valid) {
 			return 0, false
 		}
-		if n.contains != nil {
-			if _, ok := e.fits(n.contains, i, depth, nil); ok {
-				if matched++; n.marksContained {
-					seen.set(count)
-				}
-			}
+		if n.contains != nil && e.contains(n, i, count, depth, seen) {
+			contained++
 		}
-		if different != nil {
-			if !e.spend(8*(end-i) + 10) {
-				return e.giveUp()
+		if different != nil && !e.addDifferent(&different, i, end) {
+			if e.check(false, n, "uniqueItems", at); e.endsOnFault(&valid) {
+				return 0, false
 			}
-			key := keyOf(e.text[i:end])
-			if different[key] {
-				valid, different = e.check(false, n, "uniqueItems", at), nil
-			} else {
-				different[key] = true
-			}
-		}
-		if !valid && !e.collect {
-			return 0, false
 		}
 		if i, closed, ok = e.separator(end, ']'); !ok {
 			return e.giveUp()
 		}
 	}
-	valid = e.check(!n.tuple || count <= len(n.prefix), n, "additionalItems", at) && valid
+	return i + 1, e.wholeArray(n, count, contained, at) && valid
+}
+
+// contains reports whether an element matches the schema of contains.
+func (e *eval) contains(n *node, at, index, depth int, seen *marks) bool {
+	_, ok := e.fits(n.contains, at, depth, nil)
+	if ok && n.marksContained {
+		seen.set(index)
+	}
+	return ok
+}
+
+// addDifferent adds the value from at to end to the values of an array. If it equals one of them
+// it reports false, and the values are not needed any more.
+func (e *eval) addDifferent(values *map[string]bool, at, end int) bool {
+	if !e.spend(8*(end-at) + 10) {
+		return false
+	}
+	key := keyOf(e.text[at:end])
+	if (*values)[key] {
+		*values = nil
+		return false
+	}
+	(*values)[key] = true
+	return true
+}
+
+// wholeArray checks the keywords that count elements.
+func (e *eval) wholeArray(n *node, count, contained, at int) (valid bool) {
+	valid = e.check(!n.tuple || count <= len(n.prefix), n, "additionalItems", at)
 	valid = e.check(count >= n.minItems, n, "minItems", at) && valid
 	valid = e.check(count <= n.maxItems, n, "maxItems", at) && valid
 	if n.contains != nil {
-		valid = e.check(matched >= n.minContains, n, "minContains", at) && valid
-		valid = e.check(matched <= n.maxContains, n, "maxContains", at) && valid
+		valid = e.check(contained >= n.minContains, n, "minContains", at) && valid
+		valid = e.check(contained <= n.maxContains, n, "maxContains", at) && valid
 	}
-	return i + 1, valid
+	return valid
 }
 
 // isListed reports whether a value is one of enum and const: the string s, or the
@@ -722,7 +810,7 @@ func (e *eval) number(n *node, at int) (end int, valid bool) {
 		mantissa = 10*mantissa + int(text[i]-'0')
 	}
 	integer := i > first && (text[first] != '0' || i == first+1)
-	short := integer // mantissa and fraction say it all
+	short := integer // mantissa and fraction hold the value
 	if i < len(text) && text[i] == '.' {
 		integer = false
 		for i++; i < len(text) && '0' <= text[i] && text[i] <= '9'; i++ {
@@ -827,14 +915,14 @@ func keyOf(text string) string {
 	return rawjson.NumberKey(text)
 }
 
-// Empties says for which empty values, null, {} and [], SurelyValid reports
-// false, because something else has to look at them.
+// Empties are the empty values, null, {} and [], for which SurelyValid reports false, because
+// the caller may want to strip them.
 type Empties uint8
 
 // The settings.
 const (
 	AllowEmpty     Empties = iota
-	RefuseOptional         // those of declared, not required properties
+	RefuseOptional         // empty values of properties that are declared and not required
 	RefuseAnyEmpty         // all but the text as a whole
 )
 
@@ -850,7 +938,7 @@ func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties
 	if len(text) > limits.Bytes || limits.Depth > maxSureDepth {
 		return false
 	}
-	e := eval{text: text, limits: limits, empties: empties, tracked: s.tracked, member: -1, work: linear(len(text))}
+	e := eval{text: text, limits: limits, empties: empties, tracked: s.tracked, nameOf: -1, work: linear(len(text))}
 	at := e.space(0)
 	if at >= len(text) || text[at] != '{' {
 		return false
@@ -868,7 +956,7 @@ func linear(bytes int) int { return 8*bytes + 4096 }
 func (s *Schema) faults(ctx context.Context, v rawjson.Value, left *int) (_ []fault, ok bool) {
 	most := min(maxWork+linear(len(v.Raw())), *left)
 	first := min(lease, most)
-	e := eval{text: v.Raw(), limits: unlimited, parsed: true, collect: true, tracked: s.tracked, member: -1, work: first, reserve: most - first, ctx: ctx}
+	e := eval{text: v.Raw(), limits: unlimited, parsed: true, collect: true, tracked: s.tracked, nameOf: -1, work: first, reserve: most - first, ctx: ctx}
 	e.value(s.root, 0, 0, nil)
 	if *left -= most; e.spend(0) {
 		*left += e.reserve + e.work

@@ -15,8 +15,7 @@ import (
 // other checks of arguments.
 const MaxIssues = 1000
 
-// locatedFault is a leaf of v5's error tree, told by its pointers: v5's own words
-// come in random order, quote numbers and print limits as floats. For the value
+// locatedFault is a fault with pointers into the schema and the value. For the value
 // {"city": 7} under {"properties": {"city": {"type": "string"}}} it is
 //
 //	keyword "type", where "/properties/city/type", at "/city"
@@ -30,8 +29,8 @@ type locatedFault struct {
 	value        rawjson.Value
 }
 
-// reader turns v5's errors into issues. It is for one value. What it looks up more than
-// once is kept, because a value may have a thousand faults under one keyword.
+// reader makes issues of the faults of one value. It remembers what it looks up, because a
+// value may have a thousand faults under one keyword.
 type reader struct {
 	most      int // issues
 	s         *Schema
@@ -44,9 +43,9 @@ type reader struct {
 	pointers rawjson.Pointers
 }
 
-// issues reads v5's error tree into at most most issues. They are sorted twice: faults,
-// so that the same ones are made each time even if there are too many; and issues,
-// because one fault, such as required, makes several.
+// issues makes at most most issues. It sorts twice: the faults, so that the same ones become
+// issues each time even if there are too many; and the issues, because one fault, such as
+// required, makes several.
 func (s *Schema) issues(all []fault, root rawjson.Value, most int) []middleware.Issue {
 	r := &reader{s: s, most: most, instance: root.Indexed(), work: 4 * maxComparing}
 	faults := r.locateAll(all)
@@ -71,7 +70,7 @@ func (s *Schema) issues(all []fault, root rawjson.Value, most int) []middleware.
 	return issues[:min(len(issues), most)]
 }
 
-// locateAll reads the faults of eval. Of anyOf and oneOf branches decides.
+// locateAll locates faults. For anyOf and oneOf, branches decides which to report.
 func (r *reader) locateAll(all []fault) []locatedFault {
 	var faults []locatedFault
 	for i := range all {
@@ -99,7 +98,7 @@ func (r *reader) locate(x *fault) locatedFault {
 	return f
 }
 
-// branches picks what to say about a value that fits no branch of anyOf or
+// branches picks what to report about a value that fits no branch of anyOf or
 // oneOf: the faults of the branch that was surely meant, or one fault that
 // names what the branches want. A branch that wants another type was not meant. Of the
 // others, the one was that has the fewest constants that differ, and then the fewest
@@ -137,8 +136,7 @@ func (r *reader) branches(causes [][]fault, whole locatedFault) []locatedFault {
 	return []locatedFault{whole}
 }
 
-// discriminators counts the faults that say "this is another kind of thing":
-// a constant or an enumerated value that differs, such as the type in
+// discriminators counts the faults that show that another branch was meant: a constant or an enumerated value that differs, such as the type in
 // {"type": "circle", "radius": 2} against a branch for squares.
 func discriminators(faults []locatedFault) int {
 	n := 0
@@ -150,9 +148,8 @@ func discriminators(faults []locatedFault) int {
 	return n
 }
 
-// rules points to the keyword values that the fault is about: one, or those of all
-// branches that were merged into it. There are none in a metaschema, whose text is not
-// at hand.
+// rules returns pointers to the keyword values of the fault: one, or one for each branch that
+// was merged into it. There are none for a metaschema, whose text is not available.
 func (f locatedFault) rules() []string {
 	if f.merged != nil || f.foreign {
 		return f.merged
@@ -161,16 +158,16 @@ func (f locatedFault) rules() []string {
 }
 
 // finding is a fault with the values that it points to. Any of them may be absent: a
-// metaschema's text is not at hand, and what is missing in the instance has no value.
+// metaschema's text is not available, and what is missing in the instance has no value.
 type finding struct {
 	locatedFault
 	rule   rawjson.Value // the keyword's value
 	schema rawjson.Value // the schema that holds it
-	got    rawjson.Value // what stands in the instance
+	got    rawjson.Value // the value in the instance
 }
 
-// issuesOf puts a fault into words. It never returns none: a value that v5 refused
-// stays refused, whatever can be said about it.
+// issuesOf makes the issues of a fault. It returns at least one, so that a refused value never
+// passes.
 func (r *reader) issuesOf(f locatedFault) []middleware.Issue {
 	x := finding{locatedFault: f, got: f.value}
 	if !f.foreign {
@@ -215,7 +212,7 @@ func (r *reader) issuesOf(f locatedFault) []middleware.Issue {
 }
 
 // missing is the issue of a property that is required: object is the schema that
-// declares it. It says what the property is to hold, so that the model can send it.
+// declares it. The message describes the property, so that the model can send it.
 func (r *reader) missing(x finding, object rawjson.Value, name string) middleware.Issue {
 	msg := "required property is missing"
 	if want := r.describe(object.Get("properties").Get(name)); want != "" {

@@ -11,10 +11,9 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// readLeniently rewrites a schema that is not valid into the one that its
-// author surely meant, and says what it read otherwise. Each rule stands for a
-// mistake seen in real tools; what no rule covers is left alone, and then the
-// schema does not compile.
+// readLeniently rewrites an invalid schema into the one that its author surely meant, and
+// returns notes of the changes. Each rule repairs a mistake that real tools make. What no rule
+// covers is left alone, and then the schema does not compile.
 //
 //	written                               read as
 //	"$schema": "", "draft-07"…            absent, the dialect of that name; any other that is unknown stays an error
@@ -23,7 +22,7 @@ import (
 //	"type": 6                             the type that Google's enum has at 6
 //	"type": "any", []                     any type
 //	"type": ["string", null]              ["string", "null"]
-//	"nullable": true beside a type        null too, where $schema is absent: OpenAPI 3.0 has no $schema
+//	"nullable": true with a type          null too, where $schema is absent: OpenAPI 3.0 has no $schema
 //	"exclusiveMinimum": true              as in draft 4, so too for the maximum
 //	"required": true on a property        the object requires it
 //	"required": ["a", "a"]                ["a"], so too for enum
@@ -33,8 +32,8 @@ import (
 //	"items": […]                          prefixItems, in dialects that have it
 //	an annotation of the wrong type       absent
 //
-// A nullable in a schema that is valid has no meaning, as JSON Schema says: the
-// rules are for schemas that nothing else can be made of.
+// The rules apply only to invalid schemas. In a valid one nullable has no meaning, as in JSON
+// Schema.
 func readLeniently(tree any) (any, []string) {
 	l := lenient{seen: map[string]bool{}, tuples: true}
 	if m, ok := tree.(map[string]any); ok {
@@ -50,14 +49,14 @@ func readLeniently(tree any) (any, []string) {
 type lenient struct {
 	seen    map[string]bool // pointers of the schemas that were read
 	tuples  bool            // the dialect has prefixItems, and no list form of items
-	openAPI bool            // the document does not say that it is JSON Schema
-	draft4  bool            // the document says that it is of draft 4, whose boolean bounds are valid
+	openAPI bool            // the document has no $schema
+	draft4  bool            // the document is of draft 4, where boolean bounds are valid
 	changed []string        // what was read otherwise, and where
 }
 
 // note records what was read otherwise.
 func (l *lenient) note(at, what string) {
-	const most = 8 // of the same kind are said; the rest is the same again
+	const most = 8 // notes; more would repeat them
 	if len(l.changed) < most {
 		l.changed = append(l.changed, clip(fmt.Sprintf("%s: %s", at, what), 2*maxQuoted))
 	}
@@ -231,8 +230,8 @@ func typeName(v any) (string, bool) {
 	return known, ok
 }
 
-// nullable reads the keyword of OpenAPI 3.0 (Schema Object, 3.0.3). Beside a list of
-// types it says nothing: OpenAPI 3.0 has no such lists.
+// nullable reads the keyword of OpenAPI 3.0 (Schema Object, 3.0.3). With a list of
+// types it has no meaning: OpenAPI 3.0 has no such lists.
 func (l *lenient) nullable(at string, m map[string]any) {
 	t, ok := m["type"].(string)
 	if !l.openAPI || m["nullable"] != true || !ok || t == "null" {
@@ -294,7 +293,7 @@ func (l *lenient) repeated(at string, m map[string]any) {
 	}
 }
 
-// bounds reads the draft 4 form, a boolean beside the bound:
+// bounds reads the draft 4 form, a boolean next to the bound:
 //
 //	{"minimum": 0, "exclusiveMinimum": true}    {"exclusiveMinimum": 0}
 func (l *lenient) bounds(at string, m map[string]any, exclusive, bound string) {

@@ -9,16 +9,14 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// errLoop is in the error of a schema with a reference that leads back to the
-// schema it stands in, for the same value.
+// errLoop is in the error of a schema that refers to itself for the same value.
 var errLoop = errors.New("infinite loop")
 
-// withoutLoops rewrites the references of a schema that lead back to
-// themselves for the same value, where the meaning is certain, and says what it
-// read otherwise:
+// withoutLoops removes references of a schema to itself for the same value where the meaning is
+// certain, and returns the places that it changed:
 //
 //	D = {"anyOf": [A, {"$ref": D}]}           without the second branch: D or A is A
-//	D = {"allOf": [A, {"$ref": D}]}           without the second branch, if D says anything else
+//	D = {"allOf": [A, {"$ref": D}]}           without the second branch, if D has another constraint
 //	D = {"$ref": D, …}                        without the $ref, likewise; since 2019-09
 //	D = {"dependentSchemas": {"d": {"$ref": D}}}  without that entry
 //	D = {"dependentSchemas": {"d": S}}        S is false, if S leads back to D in another way: whether an
@@ -134,8 +132,8 @@ func (l *loops) alternatives(list []any, at, back string) []any {
 var annotations = []string{"$anchor", "$comment", "$defs", "$id", "$schema", "default", "definitions", "deprecated", "description",
 	"example", "examples", "readOnly", "title", "writeOnly"}
 
-// says reports whether a schema has a keyword that may refuse a value, besides
-// the given one.
+// constrains reports whether a schema has a keyword other than besides that may refuse a
+// value.
 func constrains(m map[string]any, besides string) bool {
 	for kw := range m {
 		if kw != besides && !slices.Contains(annotations, kw) {

@@ -18,8 +18,7 @@ const (
 	maxMessage = 2000
 )
 
-// message says what was wanted and what was sent, in words that a model reads
-// as an instruction:
+// message describes what was wanted and what was sent, as an instruction to a model:
 //
 //	wanted integer from 1 to 10; sent string "5"
 //	wanted one of "red", "green"; did you mean "green"?; sent string "gren"
@@ -28,30 +27,13 @@ func (r *reader) message(x finding) string {
 	sent := "; sent " + Sent(x.got)
 	rule := clip(x.rule.Raw(), maxQuoted)
 	if x.foreign && x.keyword != "type" && x.keyword != "required" && x.keyword != "propertyNames" {
-		return "not what the schema allows here" + sent // a metaschema, whose text is not at hand
+		return "not what the schema allows here" + sent // a metaschema, whose text is not available
 	}
 	switch x.keyword {
 	case "type":
 		return "wanted " + r.wantedKind(x) + sent + r.sentInstead(x)
 	case "enum", "const":
 		return r.wantedValues(x) + sent
-	case "minimum", "maximum":
-		return "wanted a number" + rangeWords(x.schema) + sent
-	case "exclusiveMinimum", "exclusiveMaximum":
-		if x.rule.Kind() == rawjson.Bool { // draft 4: the bound stands beside it
-			rule = clip(x.schema.Get(bounds[x.keyword]).Raw(), maxQuoted)
-		}
-		return "wanted a number " + map[string]string{"exclusiveMinimum": "above ", "exclusiveMaximum": "below "}[x.keyword] + rule + sent
-	case "multipleOf":
-		return "wanted a multiple of " + rule + sent
-	case "minLength":
-		return "wanted at least " + plural(rule, "character", "characters") + sent
-	case "maxLength":
-		return fmt.Sprintf("wanted at most %s; sent %d", plural(rule, "character", "characters"), utf8.RuneCountInString(x.got.Str()))
-	case "pattern":
-		return "wanted " + wantedText(x) + sent
-	case "format":
-		return "wanted " + cmp.Or(formatWords[x.rule.Str()], "text in the format "+clip(x.rule.Str(), maxQuoted)) + sent
 	case "anyOf", "oneOf":
 		return r.wantedBranches(x) + sent
 	case "propertyNames":
@@ -65,17 +47,39 @@ func (r *reader) message(x finding) string {
 	case "":
 		return "no value is allowed here" + sent
 	}
-	if msg := counted(x, rule); msg != "" {
-		return msg
+	if wanted := wantedScalar(x, rule); wanted != "" {
+		return "wanted " + wanted + sent
 	}
-	return "does not satisfy " + x.keyword + sent
+	return cmp.Or(counted(x, rule), "does not satisfy "+x.keyword+sent)
+}
+
+// wantedScalar names the number or the text that was wanted; "" for a keyword of other values.
+func wantedScalar(x finding, rule string) string {
+	switch x.keyword {
+	case "minimum", "maximum":
+		return "a number" + rangeWords(x.schema)
+	case "exclusiveMinimum", "exclusiveMaximum":
+		if x.rule.Kind() == rawjson.Bool { // draft 4: the limit is in another keyword
+			rule = clip(x.schema.Get(bounds[x.keyword]).Raw(), maxQuoted)
+		}
+		return map[string]string{"exclusiveMinimum": "a number above ", "exclusiveMaximum": "a number below "}[x.keyword] + rule
+	case "multipleOf":
+		return "a multiple of " + rule
+	case "minLength":
+		return "at least " + plural(rule, "character", "characters")
+	case "pattern":
+		return wantedText(x)
+	case "format":
+		return cmp.Or(formatWords[x.rule.Str()], "text in the format "+clip(x.rule.Str(), maxQuoted))
+	}
+	return ""
 }
 
 // bounds names the bound that a draft 4 flag turns exclusive.
 var bounds = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
-// counted says how many elements or properties were wanted; "" for a keyword that does
-// not count.
+// counted describes how many characters, elements or properties were wanted and sent; "" for a
+// keyword that does not count. minLength is left to wantedScalar: the text shows its length.
 func counted(x finding, rule string) string {
 	sent := fmt.Sprintf("; sent %d", x.got.Len())
 	bound := "wanted at least "
@@ -83,6 +87,8 @@ func counted(x finding, rule string) string {
 		bound = "wanted at most "
 	}
 	switch x.keyword {
+	case "maxLength":
+		return fmt.Sprintf("wanted at most %s; sent %d", plural(rule, "character", "characters"), utf8.RuneCountInString(x.got.Str()))
 	case "minItems", "maxItems":
 		return bound + plural(rule, "element", "elements") + sent
 	case "minContains", "maxContains":
@@ -286,11 +292,11 @@ func Sent(v rawjson.Value) string {
 	return v.Kind().String() + " " + clip(v.Raw(), maxQuoted)
 }
 
-// Clip cuts s to what may be quoted in a message, and says so.
-// What is not UTF-8 is replaced: some requests demand it.
+// Clip cuts s to what may be quoted in a message, and marks the cut. Bytes that are not UTF-8
+// are replaced, because some requests must be UTF-8.
 func Clip(s string) string { return strings.ToValidUTF8(clip(s, maxQuoted), "\uFFFD") }
 
-// clip cuts s to n characters, and says so.
+// clip cuts s to n characters, and marks the cut.
 func clip(s string, n int) string {
 	if len(s) <= n || len(s) <= 4*n && utf8.RuneCountInString(s) <= n {
 		return s

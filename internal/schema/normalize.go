@@ -104,9 +104,8 @@ func isModern(tree any) bool {
 	return !strings.Contains(dialect, "/draft-0")
 }
 
-// follow visits what a reference points to, which may stand under a keyword
-// that JSON Schema does not know, such as components. v5 reads a schema there, and so
-// it has to be normalized as well.
+// follow visits the target of a reference. It may be under a keyword that JSON Schema does not
+// know, such as components. v5 reads a schema there, so it has to be normalized as well.
 func (n *normalizer) follow(pointer string) {
 	parent, last := rawjson.CutLast(pointer)
 	if n.nodes[parent] != nil && (view.Holds(last).Has(view.Map) || last == "const" || last == "default") {
@@ -311,7 +310,7 @@ func (n *normalizer) pattern(at, text string) (pattern, bool) {
 }
 
 // unassertedFormat keeps a "format" that is not asserted, for the words of an
-// issue. Drafts before 2019-09 assert what stands under its own name.
+// issue. Drafts before 2019-09 assert "format" itself.
 const unassertedFormat = "x-unasserted-format"
 
 // formatOf returns the format of a schema that was normalized.
@@ -322,15 +321,14 @@ func formatOf(s rawjson.Value) string {
 	return s.Get(unassertedFormat).Str()
 }
 
-// loosen makes sure that no schema became stricter because others accept more:
-// a keyword that negates is dropped where a loosened schema stands under it. For
-// example,
+// loosen keeps schemas from becoming stricter because others accept more: a keyword that negates
+// a loosened schema is dropped. For example,
 //
 //	{"not": {"pattern": "(?=x)y"}}
 //
-// would become {"not": {}}, which refuses everything, once the pattern is dropped. A
-// schema that is not checked in full must accept more than it says, never less: the
-// caller was told in a note that it does.
+// would become {"not": {}}, which refuses everything, once the pattern is dropped. A schema
+// that is not checked in full may accept more than it should, as its note reports, but never
+// less.
 func (n *normalizer) loosen() {
 	for _, p := range n.order { // what counts as evaluated is not certain any more
 		for _, kw := range []string{"unevaluatedItems", "unevaluatedProperties"} {
@@ -381,9 +379,8 @@ func (n *normalizer) spread() {
 	}
 }
 
-// negate drops or weakens a keyword that accepts less when what stands under
-// it accepts more. Of a oneOf the requirement that some branch fits stays; that no
-// second one does cannot be checked any more. Of contains the upper bound goes.
+// negate drops or weakens a keyword that accepts less when its schemas accept more. A oneOf
+// becomes an anyOf, and contains loses its upper bound.
 func negate(m map[string]any, kw string) {
 	switch kw {
 	case "not":

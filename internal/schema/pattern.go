@@ -73,7 +73,7 @@ func programSize(re *syntax.Regexp) int {
 // LineTerminator), as the inside of a class. RE2's has only ASCII, without \v.
 const ecmaSpace = `\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
 
-// translate rewrites what ECMAScript (with the u flag, as JSON Schema says) and
+// translate rewrites what ECMAScript (with the u flag, as in JSON Schema) and
 // RE2 spell differently. It gives up where the meaning is not certain.
 //
 //	\uXXXX, \u{X}, \cX    \x{X}

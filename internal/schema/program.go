@@ -27,11 +27,11 @@ type node struct {
 	types          view.Kinds
 	enum, constant *values
 
-	minLength, maxLength int // maxInt: no limit, like all other bounds
+	minLength, maxLength int // noLimit for none, like all other maxima
 	pattern              *regexp.Regexp
 	patternSize          int // instructions
 	format               func(any) bool
-	anyText              bool // strings need no look
+	anyText              bool // any string is valid
 
 	bounds  []bound
 	divisor *big.Rat
@@ -63,8 +63,8 @@ type node struct {
 	unevaluatedItems         *node // unevaluatedItems
 
 	hasValues, onlyDeclared bool
-	combines                bool    // what follows says something, or unevaluatedProps or unevaluatedItems
-	onlyCombines            bool    // and nothing above does
+	combines                bool    // it has one of the fields below, unevaluatedProps or unevaluatedItems
+	onlyCombines            bool    // and no constraint above
 	all                     []*node // $ref and allOf
 	anyOf, oneOf            []*node
 	not, cond               *node
@@ -105,11 +105,11 @@ type bound struct {
 	keyword          string
 	limit            *big.Rat
 	float            float64 // limit, if exact
-	exact            bool    // float stands for limit among short numbers
+	exact            bool    // comparing short numbers with float is exact
 	lower, exclusive bool
 }
 
-// values are those of enum or const: texts, and the keys of other values.
+// values are the values of enum or const: texts, and the keys of other values.
 type values struct {
 	list []string
 	set  map[string]struct{}
@@ -143,7 +143,7 @@ func (c *nodeCompiler) compile(s *jsonschema.Schema) *node {
 		return n
 	}
 	base, fragment, _ := strings.Cut(s.Location, "#")
-	n := &node{where: unescapePercent(fragment), foreign: base != c.base, types: typesOf(s), maxLength: limit(-1), maxItems: limit(-1), maxProps: limit(-1)}
+	n := &node{where: unescapePercent(fragment), foreign: base != c.base, types: typesOf(s), maxLength: noLimit, maxItems: noLimit, maxProps: noLimit}
 	c.nodes[s] = n
 	c.place(n, s, base)
 	if s.Always != nil {
@@ -151,34 +151,57 @@ func (c *nodeCompiler) compile(s *jsonschema.Schema) *node {
 		n.anyText, n.anyNum = true, true
 		return n
 	}
-	n.minLength, n.maxLength, n.minItems, n.maxItems = s.MinLength, limit(s.MaxLength), s.MinItems, limit(s.MaxItems)
-	n.minProps, n.maxProps, n.unique = s.MinProperties, limit(s.MaxProperties), s.UniqueItems
 	n.enum, n.constant = readValues(s.Enum), readValues(s.Constant)
+	n.minLength, n.maxLength = s.MinLength, limit(s.MaxLength)
 	if n.pattern = s.Pattern; n.pattern != nil {
 		n.patternSize = c.size(s.Pattern)
 	}
-	if s.Format != "" && (!n.foreign || c.formats || s.Draft == jsonschema.Draft4 || s.Draft == jsonschema.Draft6 || s.Draft == jsonschema.Draft7) {
+	if c.assertsFormat(n, s) {
 		n.format = jsonschema.Formats[s.Format]
 	}
-	n.anyText = n.minLength <= 0 && n.maxLength == limit(-1) && n.pattern == nil && n.format == nil && n.enum == nil && n.constant == nil
 	c.numbers(n, s)
 	c.object(n, s)
 	c.array(n, s)
 	c.inPlace(n, s)
-	n.hasValues = n.enum != nil || n.constant != nil
-	n.onlyDeclared = len(n.patterns) == 0 && n.names == nil && !n.regexNames
-	lists := len(n.all) + len(n.anyOf) + len(n.oneOf)
-	n.combines = lists > 0 || n.unevaluatedProps != nil || n.unevaluatedItems != nil || n.not != nil || n.cond != nil
-	n.onlyCombines = lists > 0 && n.types == view.Any && n.anyText && n.anyNum && n.onlyDeclared && n.additional == nil && !n.closed &&
-		len(n.props)+len(n.prefix) == 0 && n.minProps <= 0 && n.maxProps == limit(-1) && n.items == nil && !n.tuple &&
-		n.minItems <= 0 && n.maxItems == limit(-1) && !n.unique && n.contains == nil && n.unevaluatedProps == nil && n.unevaluatedItems == nil
+	n.classify()
 	return n
 }
+
+// assertsFormat reports whether v5 asserts the format of a schema: in our document normalize
+// has left only formats that count, in a metaschema its draft decides.
+func (c *nodeCompiler) assertsFormat(n *node, s *jsonschema.Schema) bool {
+	return s.Format != "" && (!n.foreign || c.formats || s.Draft == jsonschema.Draft4 || s.Draft == jsonschema.Draft6 || s.Draft == jsonschema.Draft7)
+}
+
+// classify sets the flags that follow from the keywords of n. They spare eval work.
+func (n *node) classify() {
+	n.hasValues = n.enum != nil || n.constant != nil
+	n.anyText = !n.hasValues && n.minLength <= 0 && n.maxLength == noLimit && n.pattern == nil && n.format == nil
+	n.anyNum = !n.hasValues && len(n.bounds) == 0 && n.divisor == nil
+	n.onlyDeclared = len(n.patterns) == 0 && n.names == nil && !n.regexNames
+	lists := len(n.all)+len(n.anyOf)+len(n.oneOf) > 0
+	rest := n.unevaluatedProps != nil || n.unevaluatedItems != nil
+	n.combines = lists || rest || n.not != nil || n.cond != nil
+	n.onlyCombines = lists && !rest && n.types == view.Any && n.anyText && n.anyNum && n.anyObject() && n.anyArray()
+}
+
+// anyObject reports whether no keyword is about the members of an object.
+func (n *node) anyObject() bool {
+	return n.onlyDeclared && n.additional == nil && !n.closed && len(n.props) == 0 && n.minProps <= 0 && n.maxProps == noLimit
+}
+
+// anyArray reports whether no keyword is about the elements of an array.
+func (n *node) anyArray() bool {
+	return len(n.prefix) == 0 && n.items == nil && !n.tuple && n.minItems <= 0 && n.maxItems == noLimit && !n.unique && n.contains == nil
+}
+
+// noLimit is the value of a maximum that is not set.
+const noLimit = math.MaxInt
 
 // limit returns a maximum of v5's, which has -1 for none.
 func limit(most int) int {
 	if most < 0 {
-		return math.MaxInt
+		return noLimit
 	}
 	return most
 }
@@ -225,7 +248,6 @@ func (c *nodeCompiler) numbers(n *node, s *jsonschema.Schema) {
 	if n.divisor = s.MultipleOf; n.divisor != nil && n.divisor.IsInt() && n.divisor.Num().IsInt64() {
 		n.whole = n.divisor.Num().Int64()
 	}
-	n.anyNum = len(n.bounds) == 0 && n.divisor == nil && n.enum == nil && n.constant == nil
 }
 
 // digits counts the decimal digits of a number.
@@ -336,6 +358,7 @@ func (c *nodeCompiler) object(n *node, s *jsonschema.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
 		depends("dependentSchemas", name, s.DependentSchemas[name], nil)
 	}
+	n.minProps, n.maxProps = s.MinProperties, limit(s.MaxProperties)
 	n.names, n.regexNames, n.unevaluatedProps = c.compile(s.PropertyNames), s.RegexProperties, c.compile(s.UnevaluatedProperties)
 }
 
@@ -366,6 +389,7 @@ func (c *nodeCompiler) array(n *node, s *jsonschema.Schema) {
 		n.prefix = append(n.prefix, c.compile(p))
 	}
 	n.contains, n.marksContained, n.minContains, n.maxContains = c.compile(s.Contains), s.ContainsEval, s.MinContains, limit(s.MaxContains)
+	n.minItems, n.maxItems, n.unique = s.MinItems, limit(s.MaxItems), s.UniqueItems
 	n.unevaluatedItems = c.compile(s.UnevaluatedItems)
 }
 
@@ -396,9 +420,9 @@ func (c *nodeCompiler) inPlace(n *node, s *jsonschema.Schema) {
 }
 
 // anything accepts every value.
-var anything = &node{resource: &resource{}, types: view.Any, anyText: true, anyNum: true, maxLength: limit(-1), maxItems: limit(-1), maxProps: limit(-1)}
+var anything = &node{resource: &resource{}, types: view.Any, anyText: true, anyNum: true, maxLength: noLimit, maxItems: noLimit, maxProps: noLimit}
 
-// typesOf returns the types that a schema allows: all, if it does not say.
+// typesOf returns the types that a schema allows: all if it has no "type".
 func typesOf(s *jsonschema.Schema) view.Kinds {
 	if len(s.Types) == 0 {
 		return view.Any

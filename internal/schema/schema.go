@@ -54,23 +54,22 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Options say how a schema is read. They are comparable.
+// Options change how a schema is read. They are comparable.
 type Options struct {
 	Formats bool // assert "format"
 	Strict  bool // refuse schemas that are not valid instead of reading them leniently
 }
 
-// Limits are those of a schema's text. What else compiling may cost is in
-// compilecost.go.
+// Limits are the limits of a schema's text. cost.go has the limits on compiling it.
 var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 
 // Schema is a compiled schema. Nothing changes what it accepts; it is safe for
-// concurrent use. It holds the schema three times: as it was given, for what is declared
+// concurrent use. It holds the schema three times: as its author wrote it, for what is declared
 // (view); as it was compiled, after normalize and the lenient rules, for the text of issues
 // (words); and as nodes, for eval (root).
 type Schema struct {
-	view         func() *view.View // of the schema as it was given, read when it is asked for
-	compiledText rawjson.Value     // what was compiled, for the words of an issue
+	view         func() *view.View // of the schema as its author wrote it, read by the first call
+	compiledText rawjson.Value     // for the text of issues
 	root         *node
 	tracked      bool // there are dynamic references
 	notes        []string
@@ -80,9 +79,8 @@ type Schema struct {
 	enumValues sync.Map       // values of enums, by pointer; see values
 }
 
-// Compile reads and compiles a JSON Schema. The error says why the schema
-// cannot be used: then nothing can be validated against it. It is ErrExpensive
-// where compiling or validating would take too long.
+// Compile reads and compiles a JSON Schema. The error tells an operator why the schema cannot
+// be used. It is ErrExpensive if compiling or validating would take too long.
 func Compile(raw []byte, o Options) (*Schema, error) {
 	return compileWith(raw, o, extras{})
 }
@@ -100,8 +98,8 @@ func (s *Schema) Instructions() int {
 	return n
 }
 
-// View returns what the schema says about places, as it was given. It is read when it is
-// first asked for.
+// View returns what the schema declares at each place, as its author wrote it. The first call
+// reads it.
 func (s *Schema) View() *view.View { return s.view() }
 
 // Validate returns what is wrong with v, sorted by pointer, then code, at most

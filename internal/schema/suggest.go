@@ -13,7 +13,7 @@ import (
 //
 // Equal but for letter case scores 1; one holding the other 0.7 to 1, by how
 // much of it; else the Jaro similarity, above 0.7. The rule and its thresholds
-// are those of Elixir LangChain's Function module, which shows them on real
+// come from Elixir LangChain's Function module, which shows them on real
 // mistakes: file_path for path, patern for pattern, lim for limit.
 func Suggest(name string, candidates []string) string {
 	work := maxComparing
@@ -59,7 +59,7 @@ const longest = 128
 //     for get_wether.
 //
 // The closest wins, and of equally close ones the first. Work is bounded: a name
-// of more than 128 bytes has no suggestion and is none, and of thousands of long
+// of more than 128 bytes has no suggestion and is never suggested, and of thousands of long
 // candidates that start with the same letter the first count for the third rule.
 func SuggestTool(name string, candidates []string) string {
 	return NewToolNames(candidates).Suggest(name)

@@ -10,7 +10,7 @@ import (
 
 // Undeclared returns an issue of the given code for each property that the
 // schema neither declares nor forbids: where an object schema lists properties
-// and says nothing about others. Free-form objects have none. At most 1,000 are
+// and has no keyword about others. Free-form objects have none. At most 1,000 are
 // returned, in the order of the instance.
 func Undeclared(schema *view.View, instance rawjson.Value, code string) []middleware.Issue {
 	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}}
@@ -18,18 +18,18 @@ func Undeclared(schema *view.View, instance rawjson.Value, code string) []middle
 	return u.issues
 }
 
-// undeclaredWalk goes through an instance, with the schema of each place beside it.
+// undeclaredWalk walks an instance together with its schema.
 type undeclaredWalk struct {
 	code   string
 	issues []middleware.Issue
-	known  map[*view.Node]*properties // what each schema says, read once for all elements of a list
+	known  map[*view.Node]*properties // of each schema, read once for all elements of a list
 }
 
-// properties is what an object schema says about its properties.
+// properties is what an object schema declares.
 type properties struct {
 	*view.Declared
-	all   []*view.Node // the schemas that speak of them
-	open  bool         // it lists some, and says nothing about others
+	all   []*view.Node // the schemas that declare them
+	open  bool         // it lists some, and has no keyword about others
 	tuple int          // elements that have a schema of their own
 	below map[string]*view.Node
 }
@@ -90,8 +90,8 @@ func (u *undeclaredWalk) report(at, name string, free []string) {
 	u.issues = append(u.issues, middleware.Issue{Code: u.code, Pointer: at, Message: msg})
 }
 
-// properties reads what a schema says about properties. It is open only if none of the
-// schemas that apply says anything about others.
+// properties reads what a schema declares. It is open only if none of the schemas that apply
+// has a keyword about other properties.
 func (u *undeclaredWalk) properties(s *view.Node) *properties {
 	p := u.known[s]
 	if p == nil {

@@ -22,7 +22,7 @@ var decodeLimits = rawjson.Limits{Bytes: -1, Depth: 9_999, Number: 10_000, Expon
 // maxIssues is how many issues one Error has.
 const maxIssues = 10
 
-// Error says why a text does not decode: at most ten issues, in words for a
+// Error is why a text does not decode: at most ten issues, in words for a
 // model, without the names of Go types.
 type Error struct{ issues []middleware.Issue }
 
@@ -94,7 +94,7 @@ func refusal(message string) error {
 	return &Error{[]middleware.Issue{{Code: "decode", Message: message}}}
 }
 
-// lastOfEach returns doc without the members whose key stands again later in
+// lastOfEach returns doc without the members whose key is repeated later in
 // the same object. encoding/json would read them too, and keep parts of them.
 func lastOfEach(doc *rawjson.Doc) (*rawjson.Doc, error) {
 	var edits []rawjson.Edit
@@ -221,7 +221,7 @@ func (d *decoder) floats(v rawjson.Value) {
 	}
 }
 
-// ownWords returns what a type's own decoding says about a value; nothing for
+// ownWords returns the reason that a type's own decoding gives for refusing a value; nothing for
 // errors of encoding/json, which name Go types.
 func ownWords(err error) string {
 	if strings.HasPrefix(err.Error(), "json:") {

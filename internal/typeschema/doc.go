@@ -38,12 +38,11 @@
 //
 // # invopop/jsonschema
 //
-// A schema is built as a jsonschema.Schema of github.com/invopop/jsonschema:
-// it writes the keywords in a fixed order and properties in that of the struct,
-// and the methods JSONSchema and JSONSchemaExtend of a user's type take and
-// return it. Its Reflector is not used: it walks types by other rules than
-// encoding/json, does not end on some recursive types, and lets two types of one
-// name share a definition.
+// The type jsonschema.Schema of github.com/invopop/jsonschema is what the methods JSONSchema and
+// JSONSchemaExtend of a user's type return and receive. This package builds its schemas in that
+// type too: it writes keywords in a fixed order and properties in the order of the struct. Its
+// Reflector is not used: it walks types by other rules than encoding/json, does not end on some
+// recursive types, and lets two types of one name share a definition.
 //
 // # What a type becomes
 //

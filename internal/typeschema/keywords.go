@@ -28,7 +28,7 @@ var keywords = map[string]struct {
 	// of every value
 	"title": {nil, func(s *jsonschema.Schema, _ *node, v string) error { s.Title = v; return nil }},
 
-	// values; the keyword stands once in a tag for each of them
+	// values; a tag has the keyword once for each of them
 	"enum":    {[]string{"string", "integer", "number"}, setEnum},
 	"example": {[]string{"string", "integer", "number"}, setExample},
 	"default": {[]string{"string", "integer", "number", "boolean", "array"}, setDefault},
@@ -162,7 +162,7 @@ func setExample(s *jsonschema.Schema, n *node, v string) error {
 }
 
 // setDefault sets the default; that of an array has an element for each time
-// that the keyword stands in the tag.
+// that the keyword occurs in the tag.
 func setDefault(s *jsonschema.Schema, n *node, v string) error {
 	if n.kind != array {
 		value, err := n.value(v)

@@ -19,7 +19,7 @@ import (
 	"github.com/toolmend/toolmend/internal/schema"
 )
 
-// kind is what JSON value a node stands for.
+// kind is the kind of JSON value of a node.
 type kind uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	number
 	boolean
 	text
-	foreign // what the type's own schema says
+	foreign // as the type's own schema defines
 )
 
 // node is how one Go type looks in JSON. It is immutable once planned, and may
@@ -47,7 +47,7 @@ type node struct {
 	elem    slot           // mapping, array
 	size    int            // array: how many elements; -1 for any number
 	pattern *regexp.Regexp // text, and keys of a mapping; nil for any
-	format  string         // text: what the pattern stands for, "" if nothing has a name for it
+	format  string         // text: what the pattern describes, "" if it has no name
 	words   string         // text: the same for people
 	unit    string         // integer: what the description must name
 
@@ -59,7 +59,7 @@ type node struct {
 	own    *jsonschema.Schema // foreign
 }
 
-// slot is a place for a value: a node, and whether null may stand there.
+// slot is a place for a value: a node, and whether null is allowed there.
 type slot struct {
 	*node
 	nullable bool

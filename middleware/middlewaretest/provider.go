@@ -214,26 +214,11 @@ func (r rules) refuse(ms []middleware.Message) (int, string) {
 	previous := middleware.RoleSystem // of the message before; system: only system so far
 	for i := 0; i < len(ms); i++ {
 		m := ms[i]
-		switch m.Role {
-		case middleware.RoleSystem:
-			if previous != middleware.RoleSystem {
-				if r.systemTop {
-					return i, "a system message may not follow other messages; valid roles here are user and model"
-				}
-				continue
-			}
-		case middleware.RoleTool:
-			// Replies in their place are passed over below.
-			return i, "this " + r.reply + " does not directly follow the message with its " + r.call
-		case middleware.RoleUser, middleware.RoleAssistant:
-		default:
-			return i, fmt.Sprintf("unknown role %q", m.Role)
+		if m.Role == middleware.RoleSystem && previous != middleware.RoleSystem && !r.systemTop {
+			continue // it is no turn
 		}
-		if m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0 {
-			return i, "only an assistant message may hold a " + r.call
-		}
-		if r.userFirst && previous == middleware.RoleSystem && m.Role == middleware.RoleAssistant {
-			return i, "the first message has to be of the user"
+		if why := r.badRole(m, previous); why != "" {
+			return i, why
 		}
 		if len(m.ToolCalls) > 0 {
 			if r.turns && previous != middleware.RoleUser && previous != middleware.RoleTool {
@@ -253,6 +238,27 @@ func (r rules) refuse(ms []middleware.Message) (int, string) {
 		return len(ms) - 1, "the last turn has to be of the user, or a function response"
 	}
 	return 0, ""
+}
+
+// badRole returns why a message may not follow one of the role previous, "" if it may. Replies
+// in their place are not passed to it.
+func (r rules) badRole(m middleware.Message, previous middleware.Role) string {
+	switch m.Role {
+	case middleware.RoleTool:
+		return "this " + r.reply + " does not directly follow the message with its " + r.call
+	case middleware.RoleSystem, middleware.RoleUser, middleware.RoleAssistant:
+	default:
+		return fmt.Sprintf("unknown role %q", m.Role)
+	}
+	switch {
+	case m.Role == middleware.RoleSystem && previous != middleware.RoleSystem:
+		return "a system message may not follow other messages; valid roles here are user and model"
+	case m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0:
+		return "only an assistant message may hold a " + r.call
+	case r.userFirst && previous == middleware.RoleSystem && m.Role == middleware.RoleAssistant:
+		return "the first message has to be of the user"
+	}
+	return ""
 }
 
 // badCalls returns why a provider refuses the calls of one message, "" if it does

@@ -2,7 +2,7 @@ package view
 
 import "sync"
 
-// Declared is what the schema of an object says about names. Nothing in it may
+// Declared are the property names in the schema of an object. Nothing in it may
 // be changed.
 type Declared struct {
 	Names    []string // the declared properties, in the order of the schema

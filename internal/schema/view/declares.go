@@ -11,7 +11,7 @@ import (
 const maxDeclares = 1000
 
 // Declares reports whether the schema describes a value at a path, a JSON
-// Pointer whose segment * stands for every child and ~* for the key "*". It is
+// Pointer whose segment * means every child and ~* for the key "*". It is
 // true if that is not certain: below a schema that does not mention its children, and
 // below a reference that cannot be followed.
 func (v *View) Declares(path string) bool {

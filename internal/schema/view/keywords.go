@@ -1,6 +1,6 @@
 package view
 
-// Form says how the value of a keyword holds schemas.
+// Form is how the value of a keyword holds schemas.
 type Form uint8
 
 // The forms. A keyword may have several: items is a schema, or a list of them

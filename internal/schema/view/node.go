@@ -7,8 +7,7 @@ import (
 )
 
 // Node is one subschema. It is read once, however often it is referred to, so
-// nodes may form circles. Nothing in it may be changed. The methods of a nil
-// Node are those of a schema that says nothing.
+// nodes may form circles. Nothing in it may be changed. A nil Node behaves as the schema true.
 type Node struct {
 	Value rawjson.Value // the subschema as it is written
 	ID    int           // unique in the View, from 0
@@ -26,7 +25,7 @@ type Node struct {
 
 	// An object's properties.
 	Required  []string
-	Dependent []string // required beside other properties
+	Dependent []string // required if other properties are present
 	Props     map[string]*Node
 	Rest      *Node   // additionalProperties: names that are not in Props
 	Patterns  []*Node // patternProperties, unevaluatedProperties: any name
@@ -36,7 +35,7 @@ type Node struct {
 	Items  *Node   // those after Prefix
 	Some   []*Node // contains, unevaluatedItems: any element
 
-	hidden bool // up to draft 7, the keywords beside a $ref do not count
+	hidden bool // up to draft 7, the keywords next to a $ref do not count
 }
 
 // Get returns the value of a keyword; absent if it is not there, or does not
@@ -109,7 +108,7 @@ func (n *Node) reach(conditions bool) []*Node {
 }
 
 // Wants returns the types that n may accept, through references and branches:
-// Any where it does not say. It may say too much: validation has the last word.
+// Any if it names none. Validation may refuse some of them.
 func (n *Node) Wants() Kinds {
 	var k Kinds
 	for _, a := range n.Alternatives() {
@@ -121,8 +120,8 @@ func (n *Node) Wants() Kinds {
 	return k
 }
 
-// Child returns what n by itself says about a property or an element; nil
-// where it does not name it.
+// Child returns the schema that n by itself has for a property or an element; nil if it names
+// none.
 func (n *Node) Child(seg string) *Node {
 	if p := n.Props[seg]; p != nil {
 		return p
@@ -136,8 +135,8 @@ func (n *Node) Child(seg string) *Node {
 	return n.Items
 }
 
-// Step returns the schema of a property or an element: that of the first of
-// n's alternatives that names it, else the first schema for other properties.
+// Step returns the schema of a property or an element: from the first of n's alternatives
+// that names it, else the first schema for other properties.
 func (n *Node) Step(seg string) *Node { return Step(n.Alternatives(), seg) }
 
 // Step is Node.Step among these schemas.

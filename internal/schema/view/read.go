@@ -24,8 +24,8 @@ func newReader(root rawjson.Value) *reader {
 	return r
 }
 
-// node reads the subschema at v; nil where there is none. A value that is
-// neither an object nor a boolean says nothing.
+// node reads the subschema at v; nil if there is none. A value that is neither an object nor a
+// boolean has no keywords.
 func (r *reader) node(v rawjson.Value) *Node {
 	if !v.Exists() {
 		return nil
@@ -56,58 +56,78 @@ func (r *reader) list(v rawjson.Value) []*Node {
 	return list
 }
 
+// keywords reads the keywords of a schema object.
 func (r *reader) keywords(n *Node) {
 	for m := range n.Value.Each() {
-		switch m.Key() {
-		case "$dynamicRef", "$recursiveRef":
-			n.Lost = true
-		case "type":
-			n.Types = typesIn(m)
-		case "allOf":
-			n.AllOf = r.list(m)
-		case "anyOf":
-			n.AnyOf = r.list(m)
-		case "oneOf":
-			n.OneOf = r.list(m)
-		case "if":
-			n.If = r.node(m)
-		case "not":
-			n.Not = r.node(m)
-		case "then", "else":
-			n.Then = append(n.Then, r.node(m))
-		case "dependentSchemas", "dependentRequired", "dependencies":
-			for dependent := range m.Each() {
-				if dependent.Kind() == rawjson.Array {
-					n.Dependent = append(n.Dependent, names(dependent)...)
-				} else {
-					n.Then = append(n.Then, r.node(dependent))
-				}
-			}
-		case "required":
-			n.Required = names(m)
-		case "properties":
-			if m.Kind() == rawjson.Object {
-				n.Props = make(map[string]*Node)
-				for p := range m.Each() {
-					n.Props[p.Key()] = r.node(p)
-				}
-			}
-		case "additionalProperties":
-			n.Rest = r.node(m)
-		case "patternProperties":
-			n.Patterns = append(n.Patterns, r.list(m)...)
-		case "unevaluatedProperties":
-			n.Patterns = append(n.Patterns, r.node(m))
-		case "prefixItems":
-			n.Prefix = r.list(m)
-		case "items":
-			n.Items = r.node(m)
-		case "contains", "unevaluatedItems":
-			n.Some = append(n.Some, r.node(m))
-		}
+		r.sameValue(n, m)
+		r.object(n, m)
+		r.array(n, m)
 	}
 	if items := n.Value.Get("items"); items.Kind() == rawjson.Array { // a tuple, up to draft 2019-09
 		n.Prefix, n.Items = r.list(items), r.node(n.Value.Get("additionalItems"))
+	}
+}
+
+// sameValue reads a keyword whose schemas apply to the value itself.
+func (r *reader) sameValue(n *Node, m rawjson.Value) {
+	switch m.Key() {
+	case "$dynamicRef", "$recursiveRef":
+		n.Lost = true
+	case "type":
+		n.Types = typesIn(m)
+	case "allOf":
+		n.AllOf = r.list(m)
+	case "anyOf":
+		n.AnyOf = r.list(m)
+	case "oneOf":
+		n.OneOf = r.list(m)
+	case "if":
+		n.If = r.node(m)
+	case "not":
+		n.Not = r.node(m)
+	case "then", "else":
+		n.Then = append(n.Then, r.node(m))
+	case "dependentSchemas", "dependentRequired", "dependencies":
+		for dependent := range m.Each() {
+			if dependent.Kind() == rawjson.Array {
+				n.Dependent = append(n.Dependent, names(dependent)...)
+			} else {
+				n.Then = append(n.Then, r.node(dependent))
+			}
+		}
+	}
+}
+
+// object reads a keyword about the members of an object.
+func (r *reader) object(n *Node, m rawjson.Value) {
+	switch m.Key() {
+	case "required":
+		n.Required = names(m)
+	case "properties":
+		if m.Kind() == rawjson.Object {
+			n.Props = make(map[string]*Node)
+			for p := range m.Each() {
+				n.Props[p.Key()] = r.node(p)
+			}
+		}
+	case "additionalProperties":
+		n.Rest = r.node(m)
+	case "patternProperties":
+		n.Patterns = append(n.Patterns, r.list(m)...)
+	case "unevaluatedProperties":
+		n.Patterns = append(n.Patterns, r.node(m))
+	}
+}
+
+// array reads a keyword about the elements of an array.
+func (r *reader) array(n *Node, m rawjson.Value) {
+	switch m.Key() {
+	case "prefixItems":
+		n.Prefix = r.list(m)
+	case "items":
+		n.Items = r.node(m)
+	case "contains", "unevaluatedItems":
+		n.Some = append(n.Some, r.node(m))
 	}
 }
 

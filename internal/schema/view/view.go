@@ -1,5 +1,5 @@
-// Package view answers what a JSON Schema says about a place in an instance:
-// what is declared there, what is required, and which types are wanted.
+// Package view answers questions about a place in an instance of a JSON Schema: what is
+// declared there, what is required, and which types are wanted.
 //
 // A View reads a schema once. Each subschema becomes a Node, with its
 // references resolved and its keywords sorted by what they apply to. Repairs,
@@ -19,12 +19,12 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// Limits are those of a schema's text. Numbers of any length are read: nothing
+// Limits are the limits of a schema's text. Numbers of any length are read: nothing
 // is computed with them.
 var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128, Number: -1, Exponent: -1}
 
 // View is a JSON Schema of any draft, read once for any number of questions.
-// It is safe for concurrent use. A nil View says nothing about any place.
+// It is safe for concurrent use. A nil View describes no place.
 type View struct {
 	root *Node
 
@@ -61,7 +61,7 @@ func (v *View) Root() *Node {
 }
 
 // At returns the schema that describes the value at a JSON Pointer into an
-// instance; nil where the View says nothing about it. Of a bare reference it
+// instance; nil if the schema does not describe it. For a bare reference it
 // returns the schema that is referred to.
 func (v *View) At(pointer string) *Node {
 	n := v.Root()

@@ -13,8 +13,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read. It is what lens remembers behind the Native of a
-// response, and what a response is written with, in either form. It holds no parsed text.
+// answer is an answer as it was read. lens remembers it with the Native of a response, and a
+// changed response is written from it, as one object or as a stream. It holds no parsed text.
 // No field of it changes after reading.
 type answer struct {
 	lens.Answered
@@ -23,7 +23,7 @@ type answer struct {
 	figures middleware.Usage // what its usage counts
 	stop    string           // the provider's word for the finish reason
 
-	// what comes at the end of a stream beside the finish reason
+	// The end of a stream has these members, and the finish reason.
 	usage   string        // the last figures, "" for none
 	inDelta codec.Members // of message_delta
 	inEvent codec.Members
@@ -51,8 +51,8 @@ func (s *stream) readWhole(u *codec.Unit) error {
 	return codec.Borrow(s.a.message, s.readObject)
 }
 
-// readObject reads the object of an answer. It keeps no value of it. An error with calls
-// beside it is an answer.
+// readObject reads the object of an answer. It keeps no value of it. An object with both an
+// error and calls is an answer.
 func (s *stream) readObject(root rawjson.Value) error {
 	a, content := s.a, root.Get("content")
 	switch {
@@ -217,7 +217,7 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 		return asBlocks(text)[0], err
 	}, func(c middleware.ToolCall, at int) (string, error) {
 		same := at >= 0 && codec.SameCall(c, a.blocks[at].call)
-		if at >= 0 { // its input may not be that of its Native
+		if at >= 0 { // the Native may have another input, as history needs it
 			c.Native = on.Native(a.blocks[at].raw)
 		}
 		text, err := callText(c, streamed)
@@ -231,10 +231,9 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 	})
 }
 
-// stopNow returns the provider's word for the finish reason of resp. A finish
-// reason that a middleware set counts. One that it left alone follows the calls:
-// many clients run calls only if stop_reason says tool_use. A message that was cut off
-// stays cut off, whatever calls it has.
+// stopNow returns the provider's word for the finish reason of resp. A finish reason that a
+// middleware set counts. An unchanged one follows the calls: many clients run calls only if
+// stop_reason is tool_use. A message that was cut off stays cut off, whatever calls it has.
 func (a *answer) stopNow(resp *middleware.Response) string {
 	was, now := len(a.Is.Message.ToolCalls) > 0, len(resp.Message.ToolCalls) > 0
 	switch {
@@ -295,9 +294,9 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 	return a, &now, err
 }
 
-// Rest returns what follows the first sent bytes so that the client reads resp, the answer
-// of s, perhaps with changes behind what was shown, or a later answer, which follows as
-// further blocks of the message that was begun.
+// Rest returns the bytes after the first sent ones, so that the client reads resp. resp is the
+// answer of s, perhaps with changes after the shown part, or a later answer: its blocks then
+// follow in the same message.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
@@ -363,9 +362,9 @@ func (c *continuation) closeShown() error {
 	return nil
 }
 
-// addBlocks writes the blocks of contents, but for what the client has of them. A later answer
-// brings no reasoning behind blocks of an earlier one, because the provider refuses a
-// history in which reasoning of two answers meets.
+// addBlocks writes the part of contents that the client does not have. After blocks of an
+// earlier answer, the reasoning of a later one is left out: the provider refuses a history
+// with reasoning of two answers.
 func (c *continuation) addBlocks(contents []string) error {
 	for i, text := range contents {
 		v, err := codec.ParseObject(text)
@@ -395,9 +394,9 @@ func (c *continuation) addBlocks(contents []string) error {
 	return nil
 }
 
-// complete writes the missing pieces of block i, which is v now. If the client has the end
-// of the block, and v is a longer text, the block is not complete: the text goes on in a new
-// block, behind what was sent.
+// complete writes the missing pieces of block i, which is v now. If the client has the end of
+// the block, and v is a longer text, complete is false: the text continues in a new block,
+// after the sent beginning.
 func (c *continuation) complete(i int, v rawjson.Value) (sent rawjson.Value, complete bool, err error) {
 	b, was, kind := c.shown[i], c.a.blocks[i], v.Get("type").Str()
 	switch {
@@ -447,9 +446,9 @@ type writer struct {
 	named bool
 }
 
-// event writes an event in the provider's manner: its name, and the same word as the type
-// in its data. Behind events without names there is none: a client that goes by names
-// would read only those that have one.
+// event writes an event as the provider does: its name, and the same word as the type in its
+// data. If the events before have no names, it has none: a client that reads names would skip
+// the nameless ones.
 func (w *writer) event(kind string, members ...lens.Member) {
 	if w.named {
 		w.out.WriteString("event: " + kind + "\n")
@@ -518,7 +517,7 @@ func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (str
 	return out.out.String(), nil
 }
 
-// missing returns the pieces that now, a member of a block, has behind was, its beginning.
+// missing returns the pieces of now, a member of a block, after was, its beginning.
 func (d deltaKind) missing(now, was rawjson.Value) ([]string, error) {
 	switch {
 	case now.Raw() == was.Raw():
@@ -576,8 +575,8 @@ func withoutCache(u middleware.Usage) middleware.Usage {
 	return u
 }
 
-// usageText returns a usage object, with which a client that has figures has those of want.
-// It is "" without figures: none are invented. There may be a second account of the tokens
+// usageText returns a usage object that gives a client with the figures has the figures of
+// want. It is "" for an answer without figures. There may be a second account of the tokens
 // written to the cache, by how long they stay: five minutes is the provider's default.
 func usageText(usage string, has, want middleware.Usage) (string, error) {
 	v, err := codec.ParseObject(usage)

@@ -155,8 +155,8 @@ func TestResponseUnencodable(t *testing.T) {
 	}
 }
 
-// A call of a stream may hold what no object can: it has no place in an answer
-// that is none.
+// A call of a stream may have arguments that are not JSON. They have no place in an answer
+// that is one object.
 func TestRubbishCannotMove(t *testing.T) {
 	t.Parallel()
 	streamed := decodeResponse(t, messageStream(toolBlockStart(0, "t1", "a"), inputDelta(0, `{"a`), blockStop(0), messageEnd("tool_use", 5)))

@@ -10,8 +10,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// Regression: arguments put behind a last event without its empty line made
-// one event of the two.
+// Regression: arguments after a last event without its empty line made one event of the two.
 func TestArgumentsBehindAnUnterminatedEvent(t *testing.T) {
 	t.Parallel()
 	body := `data: {"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}}

@@ -178,7 +178,7 @@ func TestReorderedStream(t *testing.T) {
 	require.Equal(t, `{"n": 1.0}`, got.Message.ToolCalls[1].Arguments)
 }
 
-// Input that stands in the start of its block, whole, is changed into deltas.
+// Input that is whole in the start of its block is changed into deltas.
 func TestStreamInputAtOnce(t *testing.T) {
 	t.Parallel()
 	arguments := map[string]string{"without deltas": `{"m":2}`, "an empty delta": `rubbish`, "and once more": `{"m":2}`, "only of nothing": `{"m":2}`}
@@ -192,8 +192,7 @@ func TestStreamInputAtOnce(t *testing.T) {
 	}
 }
 
-// Text that stands in the start of its block, in part or whole, is changed into a
-// delta.
+// Text in the start of its block, in part or whole, is changed into a delta.
 func TestStreamTextAtOnce(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"without deltas": "a", "and a delta": "ab"}

@@ -42,18 +42,18 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	return t, in.Err
 }
 
-// changedTools returns the tools that the model has at the end of the conversation:
-// the request's tools, with the changes in the messages. The changes stand in blocks of system
+// changedTools returns the tools that the model has at the end of the conversation: the
+// request's tools, with the changes in the messages. The changes are in blocks of system
 // messages, and in the block of the assistant that a compaction leaves:
 //
 //	{"type": "tool_addition", "tool": {"type": "tool_definition", "definition": tool}}
 //	{"type": "tool_addition", "tool": {"type": "tool_reference", "name": …}}
 //	{"type": "tool_removal", "tool": {"type": "tool_reference", "name": …}}
-//	{"type": "compaction", …, "tool_changes": [those above]}
+//	{"type": "compaction", …, "tool_changes": [change, …]}
 //
-// The last definition of a name counts, and one of a compaction, which is the provider's,
-// only if there is no other. A reference adds a tool again as it was.
-// Source: the tool runner of @anthropic-ai/sdk, as it is in Claude Code 2.1.330.
+// The last definition of a name counts. A definition in a compaction, which the provider
+// wrote, counts only if there is no other. A reference adds a tool again as it was. Source:
+// the tool runner of @anthropic-ai/sdk, as it is in Claude Code 2.1.330.
 func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.Tool {
 	changes := toolChanges{tools: tools}
 	for m := range messages.Each() {
@@ -137,8 +137,8 @@ func (c *toolChanges) result() []middleware.Tool {
 	return now
 }
 
-// toolTexts returns the elements of tools for now. Tools that the conversation
-// changes can be kept, and others be added behind them.
+// toolTexts returns the elements of tools for now. Tools that the conversation changes can be
+// kept, and others can be added after them.
 func (h *request) toolTexts(now []middleware.Tool) ([]string, error) {
 	if n := len(h.is.Tools); !codec.SameTools(h.tools, h.is.Tools) {
 		if len(now) < n || !codec.SameTools(h.is.Tools, now[:n]) {
@@ -150,7 +150,7 @@ func (h *request) toolTexts(now []middleware.Tool) ([]string, error) {
 	return texts, err
 }
 
-// toolKind says who runs a tool. The zero value is that of a fresh one.
+// toolKind returns who runs a tool. The zero value belongs to a fresh tool.
 func toolKind(v rawjson.Value) middleware.Kind {
 	if slices.ContainsFunc(hosted, func(begin string) bool { return strings.HasPrefix(v.Get("type").Str(), begin) }) {
 		return middleware.KindHosted

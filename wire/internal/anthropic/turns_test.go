@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// indexOnce returns where part stands in s, -1 unless it does so once.
+// indexOnce returns the place of part in s, -1 unless s has it once.
 func indexOnce(s, part string) int {
 	if strings.Count(s, part) != 1 {
 		return -1
@@ -146,7 +146,7 @@ func TestSystemPrompt(t *testing.T) {
 	}
 }
 
-// A top-level prompt that a middleware puts behind a message keeps its place.
+// A top-level prompt that a middleware puts after a message keeps its place.
 func TestSystemPromptMoved(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, `{"system":"S","messages":[{"role":"user","content":"U"}]}`)

@@ -16,8 +16,8 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "tool_choice": …, "temperature": …, "stop": …, …}
 //
-// What is remembered of it is the neutral request, and no parsed text: an edit, which is
-// rare, reads the body again. The error wraps ErrShape.
+// Only the neutral request is remembered, and no parsed text: an edit, which is rare, reads
+// the body again. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
 	is := &middleware.Request{}
 	err := codec.Borrow(body, func(v rawjson.Value) (err error) {
@@ -33,10 +33,10 @@ func readRequest(body string) (*middleware.Request, error) {
 	return is, err
 }
 
-// readMessages reads the conversation. Two things do not stand in a message itself:
-// the name of the tool that a result is of, which is that of the call with its id,
-// and which call in the old form a message of the role function answers. Those
-// belong together in order, as neither has an id.
+// readMessages reads the conversation. Two facts come from other messages: the name of the
+// tool of a result, which is in the call with its id, and the call in the old form that a
+// message of the role function answers. Old calls and their answers belong together in order,
+// as neither has an id.
 func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	if list.Kind() != rawjson.Array {
 		return nil, codec.Shapef("no list of messages")
@@ -91,7 +91,7 @@ func editRequest(doc *rawjson.Doc, was, req *middleware.Request) (string, error)
 	return e.Apply(doc)
 }
 
-// messageTexts writes messages as they stand in a request that had old.
+// messageTexts writes messages as elements of a request that had old.
 func messageTexts(old, messages []middleware.Message) ([]string, error) {
 	entries := make([]lens.Entry, len(old))
 	for i, m := range old {
@@ -141,8 +141,8 @@ func freshRequest(req *middleware.Request) (string, error) {
 	return on.WithParams(members, req.Params)
 }
 
-// readSettings reads the members of a request beside messages and tools. null
-// means that the provider's default holds.
+// readSettings reads the members of a request other than messages and tools. null means that
+// the provider's default holds.
 func readSettings(v rawjson.Value, req *middleware.Request) (err error) {
 	if req.Model, err = on.Text(v, "model"); err != nil {
 		return err
@@ -197,7 +197,7 @@ func readChoice(v rawjson.Value) middleware.ToolChoice {
 }
 
 // editSettings puts the settings in which req differs from is into an edit of v. Without
-// tools the members that are allowed beside tools only go.
+// tools, it removes the members that need tools.
 func editSettings(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) error {
 	e.Put(lens.Differ(settings(v, is), settings(v, req))...)
 	if len(req.Output) > 0 {
@@ -226,8 +226,8 @@ func output(req *middleware.Request) lens.Member {
 	return lens.Raw("response_format", `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`+string(req.Output)+`}}`)
 }
 
-// settings projects the settings but for the choice of tools. A limit is written
-// where it stands, or under its newer name: OpenAI refuses both.
+// settings projects the settings but for the choice of tools. A limit is written to the member
+// that has it, else under its newer name: OpenAI refuses both.
 func settings(v rawjson.Value, req *middleware.Request) []lens.Member {
 	members := []lens.Member{lens.Word("model", req.Model), lens.Float("temperature", req.Temperature)}
 	limit := lens.Count(limits[0], int64(max(req.MaxTokens, 0)))

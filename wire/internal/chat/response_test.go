@@ -151,7 +151,7 @@ func TestEditResponse(t *testing.T) {
 		"usage":    func(r resp) { r.Usage = middleware.Usage{InputTokens: 20, OutputTokens: 5, Cached: 6, Reasoning: 1} },
 		"no usage": func(r resp) { r.Usage.InputTokens = 7 },
 
-		// the calls from the first changed one on stand in the place of its first delta
+		// the calls from the first changed one on replace its first delta
 		"stream arguments":                    firstArguments,
 		"stream arguments of the second call": func(r resp) { r.Message.ToolCalls[1].Arguments = `{"city":"Oslo"}` },
 		"stream, one more call": func(r resp) {

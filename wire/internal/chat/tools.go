@@ -45,8 +45,7 @@ func holderOfTool(v rawjson.Value, old bool) rawjson.Value {
 	return v.Get("function")
 }
 
-// parametersOf returns the schema, and under which key it stands: Hugging Face
-// takes "arguments" as well.
+// parametersOf returns the schema and its key: Hugging Face takes "arguments" as well.
 func parametersOf(holder rawjson.Value) (schema rawjson.Value, key string) {
 	schema = holder.Get("parameters")
 	if a := holder.Get("arguments"); !schema.Exists() && a.Kind() == rawjson.Object {

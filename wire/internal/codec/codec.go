@@ -1,10 +1,25 @@
-// Package codec is what the wire formats share: the contract that each of them
-// fulfils, edits of recorded JSON, events of a stream, and the provider's
-// errors in neutral form.
+// Package codec is shared by the wire formats. Two rules hold for all of them. A request is
+// kept as it was received, and a change becomes an edit of it. An answer that may hold a call
+// is written from its decoded values. A change without a place is [ErrUnencodable].
 //
-// Two rules hold for all formats. A request is kept as it was received, and a change
-// becomes an edit of it. An answer that may hold a call is written from what was read of
-// it. A change without a place is [ErrUnencodable].
+// A format is a package next to this one with the files FORMAT.go, request.go, message.go,
+// tools.go, stream.go, answer.go and errors.go. It provides
+//   - a [Format]: paths, URL and keep-alives. It embeds [Defaults].
+//   - readers and projections of requests, messages, parts, calls and tools. Package lens
+//     compares the projections, and edits the recorded JSON.
+//   - a stream, which embeds a [Splitter]. Release tells when a unit may go to the client,
+//     Read decodes a unit, Snapshot notes the part that the client has, and Response
+//     returns the answer.
+//   - an answer, which writes itself as one object (Whole) and as the rest of a stream
+//     (Stream) after a snapshot.
+//   - a [Tree] of the members that it knows, and the [Figures] of its usage.
+//
+// This package does the rest: it cuts a body into units (events.go) and decides which of
+// them pass unchanged, are written or wait (splitter.go), keeps the part that a client has
+// (cursor.go), writes known members in one spelling and finds words for calls (tree.go),
+// writes answers for other requests and counts tokens (answer.go), compares neutral values
+// and pairs results with calls (neutral.go), edits JSON (json.go), and reads errors
+// (errors.go). To add a member, name it in the Tree of its object, read it, and project it.
 package codec
 
 import (
@@ -288,7 +303,7 @@ func Path(path string) string {
 	return b.String()
 }
 
-// isUnchanged reports whether Path would return path itself, as for the paths that
+// isPlain reports whether Path would return path itself, as for the paths that
 // SDKs use. False is not certain.
 func isPlain(path string) bool {
 	return strings.HasPrefix(path, "/") && !strings.HasSuffix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path, "/.") &&

@@ -131,8 +131,8 @@ func (c *Cursor) KeepAlive() []byte {
 	return []byte(opening + alive)
 }
 
-// Renamed returns the ids under which the client and the provider know the answer. A format whose requests go on from an earlier
-// answer has the method on its Stream, with the cursor.
+// Renamed returns the ids under which the client and the provider know the answer. A format
+// whose requests go on from an earlier answer has the method on its Stream, with the cursor.
 func (c *Cursor) Renamed(resp *middleware.Response) (clientID, providerID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,9 +192,10 @@ func manyLines(text string) bool {
 	return err == nil
 }
 
-// Ended reports whether the answer ends with the mark at which clients stop reading. A format whose streams end with another mark
-// than OpenAI's has a method EndsWith. It is given the name and the data of the
-// last event, or the last line as data. The end of a stream is never safe.
+// Ended reports whether the answer ends with the mark at which clients stop reading. A format
+// whose streams end with another mark than OpenAI's has a method EndsWith. It is given the
+// name and the data of the last event, or the last line as data. The end of a stream is never
+// safe.
 func (c *Cursor) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

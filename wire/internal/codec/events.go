@@ -108,7 +108,7 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 	return nil
 }
 
-// shows reports whether an event of that release can be shown when it has been read.
+// isReleased reports whether an event with that release can be shown once it was read.
 func (b *Buffer) isReleased(release Release) bool {
 	return !b.holding && (release == ReleaseNow || release == ReleaseWithPrevious && !b.waiting)
 }

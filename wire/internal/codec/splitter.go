@@ -38,8 +38,8 @@ const (
 	ReleaseHold                        // a call, an error, an end: held, with every unit after it
 )
 
-// maxWaiting bounds the bytes of reasoning that wait. Behind more, the answer is held
-// whole.
+// maxWaiting bounds the bytes of reasoning that wait. After more bytes, the whole answer is
+// held.
 const maxWaiting = 16 << 20
 
 // UnitHandler is what a format does with the units of an answer.
@@ -222,8 +222,9 @@ func (r *Splitter) document(u *Unit, doc *rawjson.Doc) (hold bool, err error) {
 	return hold, err
 }
 
-// mostMarks bounds how often a stream that turns from text to reasoning and back is noted:
-// each note costs time for all that was shown. Replay reads a stream again that has none.
+// maxSnapshots bounds how often a stream that alternates between text and reasoning is noted:
+// each snapshot costs time for everything that was shown. Without a snapshot, Replay reads the
+// stream again.
 const maxSnapshots = 32
 
 // unit reads u, and puts it into what the client gets unless it is held.
@@ -259,7 +260,7 @@ func (r *Splitter) unit(u *Unit) (hold bool, err error) {
 	return release == ReleaseHold, nil
 }
 
-// isHasNoCallWord reports whether u is strictly framed, and free of the words for calls.
+// isFree reports whether u is strictly framed, and free of the words for calls.
 func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && HasNoCallWord(u.Bytes) }
 
 // framed reports whether every reader cuts the unit out of the stream in the same way. Its

@@ -357,7 +357,7 @@ func TestJoined(t *testing.T) {
 }
 
 // What is nested deeper than any reader follows is cut, not followed.
-// Of keys that differ in case only, the one in lower case is written, wherever it stands.
+// Of keys that differ in case only, the one in lower case is written, wherever it is.
 func TestTreeOneCase(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

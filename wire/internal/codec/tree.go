@@ -229,8 +229,8 @@ func isHint(text string) bool {
 // longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.
 const longestWord = 128
 
-// noCallWordAt is HasNoCallWord for the words around text[i] that are spelled in ASCII, without escapes.
-// It is not known if the text there may have another spelling.
+// noCallWordAt is HasNoCallWord for the words around text[i] that are spelled in ASCII,
+// without escapes. It is not known if the text there may have another spelling.
 func noCallWordAt(text string, i int) (free, known bool) {
 	var folded [2 * longestWord / 6]byte
 	near := text[max(0, i-len(folded)/2):min(len(text), i+len(folded)/2)]

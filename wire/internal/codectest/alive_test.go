@@ -6,8 +6,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// alive gives a client keep-alives wherever one may stand: it reads the same
-// answer.
+// alive gives a client keep-alives in all possible places: it reads the same answer.
 func alive(f codec.Format, x Exchange) error {
 	req, want, err := answer(f, x)
 	if err != nil {

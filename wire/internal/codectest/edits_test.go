@@ -310,8 +310,8 @@ func spliced(f codec.Format, req *middleware.Request, x Exchange, s codec.Stream
 	return nil
 }
 
-// another returns an answer that says the same as body in another text, by
-// which codecs tell a later answer from a stream's own.
+// another returns the same answer as body in another text, by which codecs distinguish a later
+// answer from a stream's own.
 func another(body string) string { return body + "\n" }
 
 // shownText returns how many bytes of text the first part of a stream holds.

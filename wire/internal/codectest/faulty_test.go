@@ -40,8 +40,8 @@ var refused = Exchange{
 
 func sse(data string) string { return "data: " + data + "\n\n" }
 
-// faulty is a format that breaks a promise: each function that is set stands
-// between a method and its result.
+// faulty is a format that breaks a promise: each function that is set changes the result of a
+// method.
 type faulty struct {
 	codec.Format
 	keepAlive      string
@@ -222,7 +222,7 @@ func TestLawsCatch(t *testing.T) {
 	cases := map[string]struct {
 		law   string
 		fault faulty
-		want  string // in what the law says
+		want  string // in the message of the law
 	}{
 		"a member is dropped":           {"request in is request out", rewriting(`"metadata": {"user_id": "u"}, `, ""), "request differs"},
 		"a request without Native":      {"request in is request out", faulty{decodeRequest: func(r *middleware.Request) { r.Native = nil }}, "no Native"},

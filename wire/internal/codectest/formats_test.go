@@ -78,7 +78,7 @@ type Law struct {
 	Check func(f codec.Format, x Exchange) error
 }
 
-// errSkip says that a law has nothing to look at.
+// errSkip means that a law does not apply to an exchange.
 var errSkip = errors.New("nothing to look at")
 
 // holds holds f to all laws on the recordings of that name. An exchange of

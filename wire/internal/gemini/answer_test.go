@@ -264,7 +264,7 @@ func TestAnswerTwice(t *testing.T) {
 	require.Contains(t, encodeResponse(t, resp), `"args":{"b":2}}`, "in the arguments it is for mending")
 }
 
-// A call of another answer is written as it stood there, with its signature.
+// A call of another answer keeps its text, with its signature.
 func TestCallOfAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	resp, other := decodeResponse(t, laterStream), decodeResponse(t, callAnswer)
@@ -321,7 +321,7 @@ func TestArgumentsInPieces(t *testing.T) {
 	}
 }
 
-// A call that was moved does not stand inside the pieces of the one that it follows.
+// A call that was moved is not written between the pieces of the call before it.
 func TestCallBehindOneInPieces(t *testing.T) {
 	t.Parallel()
 	whole := `{"functionCall":{"name":"calm","args":{"n":1}}}`

@@ -151,7 +151,7 @@ func requireAnswerLaws(t require.TestingT, text string, cut int) {
 	shown = shown[:safe]
 	tail, err := s.Rest(safe, again)
 	require.NoError(t, err)
-	if got := shown + string(tail); got != text { // beside the parts without a text that are not repeated
+	if got := shown + string(tail); got != text { // but for parts without a text, which are not repeated
 		read, err := codec.Decode(format.NewStream(nil, nil), []byte(got))
 		require.NoError(t, err, "%s", got)
 		require.Equal(t, resp.Message.Text(), read.Message.Text())

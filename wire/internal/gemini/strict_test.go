@@ -68,7 +68,7 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// White space before the data is JSON's: a call behind it is read and held.
+// White space before the data is JSON's: a call after it is read and held.
 func TestSpaceBeforeTheData(t *testing.T) {
 	t.Parallel()
 	const text = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"a\"}]}}]}\n\n"

@@ -96,8 +96,8 @@ func TestDecodeResponseFinish(t *testing.T) {
 	}
 }
 
-// Members of a streamed message that this package does not know stand in the
-// history too, each with its last value.
+// Members of a streamed message that this package does not know are in the history too, each
+// with its last value.
 func TestDecodeResponseKeepsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	resp := decodeResponse(t, `{"message":{"role":"assistant","content":"a","sig":1,"images":["`+pixel64+`"]}}
@@ -254,8 +254,7 @@ func TestEncodeResponseAddsALineOfTheModel(t *testing.T) {
 	casefile.Expect(t, "after", encodeResponse(t, resp))
 }
 
-// Usage is written where there are figures, a missing one beside the other,
-// and invented nowhere.
+// Usage is written to an answer with figures, with the missing ones, and to no other.
 func TestEncodeResponseUsage(t *testing.T) {
 	t.Parallel()
 	const said = `{"message":{"role":"assistant","content":""},`

@@ -176,7 +176,7 @@ func TestRestOfALaterAnswer(t *testing.T) {
 	}
 }
 
-// The same bytes twice say the same: the client reads them once.
+// The same bytes twice are the same answer: the client reads them once.
 func TestRestOfTheSameBytes(t *testing.T) {
 	t.Parallel()
 	s, safe, _ := readStream(t, stream)

@@ -140,8 +140,8 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 	}
 }
 
-// A finish reason without a word of the format is the reason of an incomplete answer. One
-// that the calls contradict follows them, because no status says that there are calls.
+// A finish reason without a word of the format is the reason of an incomplete answer. A reason
+// that the calls contradict follows them, because no status means calls.
 func TestFinishReasonsWithoutAWord(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{answerBody("", plainReasoning, plainCall), talkative} {

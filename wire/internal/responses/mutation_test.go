@@ -14,7 +14,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
-// What stands in the place of a value after a mutation.
+// These values replace others in a mutation.
 var strange = []string{`null`, `1`, `-1`, `99999999999`, `""`, `"x"`, `[]`, `{}`, `[{}]`, `[1]`, `true`, `"function_call"`, `"call_1"`, `"message"`,
 	`"reasoning"`, `{"type":"function_call","arguments":"{}"}`}
 

@@ -17,8 +17,8 @@ import (
 
 type object = map[string]any
 
-// player reads a stream as a client does that puts items together from their
-// pieces, and says where two copies of one thing are not the same.
+// player reads a stream as a client does that joins items from their pieces, and reports two
+// copies of a value that differ.
 type player struct {
 	next     float64 // sequence_number
 	begun    int
@@ -131,7 +131,7 @@ func (it *played) event(typ string, e object) error {
 	return nil
 }
 
-// end compares the items with those of the last event.
+// end compares the items with the items of the last event.
 func (p *player) end() error {
 	if p.begun != 1 || p.finished == nil {
 		return fmt.Errorf("begun %d times, finished %v", p.begun, p.finished != nil)

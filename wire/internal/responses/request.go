@@ -16,7 +16,7 @@ import (
 //	{"model": …, "instructions": text, "input": text or [item, …], "tools": [tool, …], "tool_choice": …,
 //	 "temperature": …, "max_output_tokens": …, "previous_response_id": …, "store": …, "stream": …, …}
 //
-// The zero request is that behind a fresh one.
+// The zero request belongs to a fresh one.
 type request struct {
 	is    *middleware.Request
 	turns []turn // of each message
@@ -51,8 +51,8 @@ func (h *request) read(root rawjson.Value) error {
 	return h.readTools(root)
 }
 
-// readInput reads instructions and input: the items of the model that stand
-// together are one message, every other one is a message of its own.
+// readInput reads instructions and input: neighbouring items of the model are one message,
+// every other item is a message of its own.
 func (h *request) readInput(root rawjson.Value) error {
 	instructions, err := on.Kind(root, "instructions", rawjson.String)
 	if err != nil {
@@ -280,10 +280,9 @@ func (in *input) message(m middleware.Message, t *turn) ([]string, error) {
 	return []string{raw}, err
 }
 
-// turn writes the model's own message. That of an answer is not written where
-// the provider holds the conversation, as it has it already; and reasoning that
-// the provider neither kept nor gave away is left out, as it would look for it
-// in vain.
+// turn writes the model's own message. If the provider holds the conversation, the message of
+// an answer is not written. Reasoning that the provider neither kept nor gave away is left
+// out, because it would look for it in vain.
 func (in *input) turn(m middleware.Message, t *turn) ([]string, error) {
 	echoed := t != nil && t.answer
 	if echoed && in.held {
@@ -375,8 +374,8 @@ func (in *input) result(m, was middleware.Message, v rawjson.Value) (string, err
 	return withContent(v, "output", m.Parts, "input_text")
 }
 
-// called returns the last call of that id, the zero call if there is none. A fresh
-// result needs its kind, which tells the type of the item.
+// called returns the last call of that id, the zero call without one. A fresh result needs its
+// kind, which gives the type of the item.
 func (in *input) called(id string) middleware.ToolCall {
 	if in.calls == nil {
 		in.calls = map[string]middleware.ToolCall{}
@@ -389,9 +388,9 @@ func (in *input) called(id string) middleware.ToolCall {
 	return in.calls[id]
 }
 
-// fresh writes a message of the client from its neutral fields. That a result
-// is an error is for its text to say. The result of a built-in call has a form of its
-// own, which neutral fields do not hold: a screenshot, the outcome of a patch.
+// fresh writes a message of the client from its neutral fields. An error result is not marked:
+// its text has to tell. The result of a built-in call has a form of its own, which neutral
+// fields do not hold: a screenshot, the outcome of a patch.
 func (in *input) fresh(m middleware.Message) (string, error) {
 	switch m.Role {
 	case middleware.RoleTool:
@@ -409,7 +408,7 @@ func (in *input) fresh(m middleware.Message) (string, error) {
 		return "", codec.Unencodablef("a message of role %q", m.Role)
 	}
 	if len(m.Parts) == 1 && on.Raw(m.Parts[0].Native) != "" && !isBlock(m.Parts[0]) {
-		return partText(m.Parts[0], "") // an item that stands for the message
+		return partText(m.Parts[0], "") // an item that is the whole message
 	}
 	content, err := freshContent(m.Parts)
 	return on.Object(lens.Text("role", string(m.Role)), lens.Raw("content", content)), err
@@ -446,15 +445,14 @@ func settings(r *middleware.Request) []lens.Member {
 	}
 }
 
-// provider says what the provider keeps of a conversation, and a request need not
-// or must not repeat.
+// provider is the part of a conversation that the provider keeps, and a request need not or
+// must not repeat.
 type provider struct {
 	stored bool // the answers ("store", true by default): reasoning may go by its id
 	held   bool // the conversation itself: the answers must not be repeated
 }
 
-// readProvider reads what a request says of it. Answers are kept unless it says
-// that they are not.
+// readProvider reads it from a request. Answers are kept unless the request forbids it.
 func readProvider(root rawjson.Value) provider {
 	return provider{stored: root.Get("store").Raw() != "false", held: on.Get(root, "conversation").Exists()}
 }
@@ -508,8 +506,8 @@ func choiceMember(old rawjson.Value, r *middleware.Request) lens.Member {
 	return lens.Text("tool_choice", word)
 }
 
-// toolChoice returns the choice of the one tool that r names. Its type is that of
-// the tool; a name that no tool has is taken for that of a function.
+// toolChoice returns the choice of the one tool that r names. Its type is the type of the
+// tool; a name without a tool is taken for a function.
 func toolChoice(r *middleware.Request) string {
 	name, kind := r.ToolChoice.Name, "function"
 	for _, t := range r.Tools {

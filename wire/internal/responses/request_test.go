@@ -270,7 +270,7 @@ func TestRequestEditsWithoutAPlace(t *testing.T) {
 	}
 }
 
-// A member that is null says the same as none, and stays.
+// A member that is null means the same as no member, and stays.
 func TestNullStays(t *testing.T) {
 	t.Parallel()
 	out, err := editRequest(t, `{"model":"m","tools":null,"tool_choice":null,"temperature":null}`, func(r *middleware.Request) { r.Model = "n" })

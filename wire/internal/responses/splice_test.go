@@ -177,8 +177,8 @@ func TestRestOfRecordedStreams(t *testing.T) {
 	t.Logf("%d streams spliced", spliced)
 }
 
-// What was shown before a re-ask and is not a part of the answer stays in the
-// stream, whatever is changed behind it, and out of the message.
+// Content that was shown before a re-ask and is not a part of the answer stays in the stream,
+// whatever is changed after it, and out of the message.
 func TestSplicedStreamIsEditedAgain(t *testing.T) {
 	t.Parallel()
 	shown, s := readStream(t, talkative)

@@ -142,7 +142,7 @@ func TestStreamsOfOtherShapes(t *testing.T) {
 	}
 }
 
-// What stands in another order than usual is read, if there is one way to read it.
+// Events in another order than usual are read, if there is one way to read them.
 func TestStreamsInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	const end = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
@@ -175,8 +175,8 @@ func TestStreamsInAnotherOrder(t *testing.T) {
 	}
 }
 
-// Comments, [DONE], CRLF, events without names or numbers and of unknown types
-// are read past, and do not hold anything back. Behind a call all is written anew.
+// Comments, [DONE], CRLF, events without names or numbers and of unknown types do not stop the
+// reader and hold nothing back. After a call everything is written anew.
 func TestFramings(t *testing.T) {
 	t.Parallel()
 	body := ": working\r\n\r\n" + strings.ReplaceAll(`data: {"type":"response.created","response":{"output":[]}}
