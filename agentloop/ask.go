@@ -9,8 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
-	"github.com/toolmend/toolmend/internal/validators"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -22,7 +21,11 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	s.repair()
 	req := a.request(s, s.Messages)
 	req.Sink = s.sink()
-	resp, err := a.askModel(repeat.With(ctx, s.Failed), req)
+	inner, chain := loopstate.With(ctx, s.Failed)
+	resp, err := a.call(inner, req)
+	if err == nil && a.validated && chain.HasOtherValidator(a.o.Validator) {
+		resp, err = nil, ErrValidator // a person's edits would bypass the rules of the chain
+	}
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
 	}
@@ -46,20 +49,6 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	err = a.open(ctx, s, resp.Message, resp)
 	step.Pending = s.Pending()
 	return step, err
-}
-
-// askModel makes the model call. With a Validator in the chain that is not that of
-// the options, a person's edits would bypass the rules of the chain.
-func (a *Agent) askModel(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-	if !a.validated {
-		return a.call(ctx, req)
-	}
-	ctx, seen := validators.Watch(ctx)
-	resp, err := a.call(ctx, req)
-	if err == nil && seen.Other(a.o.Validator) {
-		return nil, ErrValidator
-	}
-	return resp, err
 }
 
 // repair repairs the history. If s is live it looks only at what is new in it.
@@ -177,28 +166,28 @@ func (a *Agent) refusal(failures int) string {
 // which count if report has none.
 func (a *Agent) countFailure(s *State, report middleware.Report, own []middleware.Verdict, cause error) error {
 	s.Failures++
-	w, seen := repeat.After(s.Failed), false
+	w, seen := loopstate.After(s.Failed), false
 	for _, at := range report.Attempts {
 		switch {
 		case errors.Is(at.Err, middleware.ErrInvalidToolCall):
-			w.Failed(repeat.Refusal(at.Err))
+			w.Failed(loopstate.Refusal(at.Err))
 		case slices.ContainsFunc(at.Verdicts, notOK):
-			w.Failed(repeat.Calls(at.Verdicts))
+			w.Failed(loopstate.Calls(at.Verdicts))
 		case notUsed(at):
-			w.Failed(repeat.Text(at.Message.Text()))
+			w.Failed(loopstate.Text(at.Message.Text()))
 		default:
 			continue
 		}
 		seen = true
 	}
 	if !seen {
-		w.Failed(repeat.Calls(own))
+		w.Failed(loopstate.Calls(own))
 	}
 	s.Failed = w.Failures()
 	switch {
-	case w.Stale() > repeat.Hopeless && !errors.Is(cause, argsvalidate.ErrRepeated):
+	case w.Stale() > loopstate.Hopeless && !errors.Is(cause, argsvalidate.ErrRepeated):
 		return fmt.Errorf("%w: %d: %w: %w", ErrFailures, s.Failures, cause, argsvalidate.ErrRepeated)
-	case w.Stale() > repeat.Hopeless || s.Failures >= a.o.MaxFailures:
+	case w.Stale() > loopstate.Hopeless || s.Failures >= a.o.MaxFailures:
 		return fmt.Errorf("%w: %d: %w", ErrFailures, s.Failures, cause)
 	}
 	return nil
@@ -238,7 +227,7 @@ func unreadIn(err error) (resp *middleware.Response, why string) {
 // message never becomes the answer of the run.
 func (a *Agent) unread(s *State, m middleware.Message, why string, report middleware.Report, cause error) error {
 	told := middleware.User("Your last message could not be used: " + why + ". Nothing was executed.")
-	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], history.Said(strings.TrimSpace(m.Text())), told)
+	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], history.Text(strings.TrimSpace(m.Text())), told)
 	return a.countFailure(s, report, nil, cause)
 }
 

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -184,7 +184,7 @@ func (a *Agent) prepare(ctx context.Context, s *State) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if s.Failures >= a.o.MaxFailures || repeat.After(s.Failed).Stale() > repeat.Hopeless {
+	if s.Failures >= a.o.MaxFailures || loopstate.After(s.Failed).Stale() > loopstate.Hopeless {
 		s.Failures, s.Failed = 0, nil // ErrFailures was returned, and the caller goes on
 	}
 	return nil

@@ -31,27 +31,27 @@ func (c *checker) instructions() string {
 
 // turn returns the messages that the next request appends: the invalid answer
 // and a user message.
-func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
+func (s *answerStep) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
 	if echo := text.Defuse(text.Clip(strings.ToValidUTF8(sent, ""), maxEcho)); strings.TrimSpace(echo) == "" {
-		m = history.Said("")
+		m = history.Text("")
 	} else if echo != sent {
 		m = withText(m, echo)
 	}
-	told := ""
+	custom := ""
 	if s.o.Feedback != nil {
 		var err error
-		if told, err = run.Isolated(ctx, s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil }); err != nil {
+		if custom, err = run.Isolated(ctx, s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil }); err != nil {
 			s.tally.Note("Options.Feedback panicked or timed out, so the built-in text was sent")
 			s.tally.Fail(fmt.Errorf("answer: Feedback: %w", err))
 		}
 	}
-	return []middleware.Message{m, middleware.User(cmp.Or(told, s.feedback()))}
+	return []middleware.Message{m, middleware.User(cmp.Or(custom, s.feedback()))}
 }
 
 // feedback is the built-in text.
-func (s *step) feedback() string {
+func (s *answerStep) feedback() string {
 	var b strings.Builder
 	b.WriteString("Your answer is not valid. Fix the following errors and send the whole answer again:\n")
 	for n, i := range s.issues {
@@ -84,20 +84,20 @@ func (s *step) feedback() string {
 }
 
 // excerpt adds the schema, or for a long schema the parts that failed.
-func (s *step) excerpt(b *strings.Builder) {
+func (s *answerStep) excerpt(b *strings.Builder) {
 	if len(s.o.Schema) <= maxSchema {
 		b.WriteString("\n\nJSON Schema of the answer:\n" + string(s.o.Schema))
 		return
 	}
 	b.WriteString("\n\nJSON Schema of what failed:")
-	said, left := map[string]bool{}, maxSchema
+	written, left := map[string]bool{}, maxSchema
 	for _, i := range s.issues {
 		part := cmp.Or(s.schema.View().At(i.Pointer), s.schema.View().Root())
 		line := "\n" + schema.Clip(i.Path()) + ": " + part.Text()
-		if said[line] {
+		if written[line] {
 			continue
 		}
-		said[line] = true
+		written[line] = true
 		if len(line) > left {
 			b.WriteString(text.Clip(line, left))
 			return

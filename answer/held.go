@@ -9,32 +9,32 @@ import (
 // heldText keeps text from a sink until the step has accepted the text. Other
 // events are passed on. The first tool call shows that the text is not an
 // answer: then the text is passed on too.
-type heldText struct {
-	sink  middleware.Sink
-	text  strings.Builder
-	step  int  // of the text
-	shown bool // an event has reached the sink
-	open  bool // a tool call has arrived
+type textBuffer struct {
+	sink    middleware.Sink
+	text    strings.Builder
+	step    int  // of the text
+	shown   bool // an event has reached the sink
+	hasCall bool // a tool call has arrived
 }
 
 // event is the sink that the model gets.
-func (h *heldText) event(e middleware.Event) error {
+func (h *textBuffer) event(e middleware.Event) error {
 	switch e.Kind {
 	case middleware.EventReset:
 		shown := h.shown
 		h.text.Reset()
-		h.shown, h.open = false, false
+		h.shown, h.hasCall = false, false
 		if !shown {
 			return nil
 		}
 	case middleware.EventText:
-		if !h.open {
+		if !h.hasCall {
 			h.step = e.Step
 			h.text.WriteString(e.Text)
 			return nil
 		}
 	case middleware.EventToolCall:
-		h.open = true
+		h.hasCall = true
 		if err := h.flush(h.text.String()); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (h *heldText) event(e middleware.Event) error {
 
 // show sends the held text to the sink: as it arrived, or text if it was
 // repaired. It does nothing if no text is held.
-func (h *heldText) show(text string, repaired bool) error {
+func (h *textBuffer) show(text string, repaired bool) error {
 	if h.text.Len() == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (h *heldText) show(text string, repaired bool) error {
 	return h.flush(text)
 }
 
-func (h *heldText) flush(text string) error {
+func (h *textBuffer) flush(text string) error {
 	h.text.Reset()
 	if text == "" {
 		return nil

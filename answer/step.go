@@ -8,38 +8,38 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one request on its way through the middleware. It calls the model
+// answerStep is one request on its way through the middleware. It calls the model
 // until the text is valid or an attempt must not follow.
-type step struct {
+type answerStep struct {
 	*checker
-	next  middleware.ModelCall
-	req   *middleware.Request    // the caller's request
-	asked *middleware.Request    // with the failed turns appended
-	turns [][]middleware.Message // the failed turns
-	held  *heldText              // nil if the response is not streamed
-	tally middleware.Tally
+	next   middleware.ModelCall
+	req    *middleware.Request    // the caller's request
+	asked  *middleware.Request    // with the failed turns appended
+	turns  [][]middleware.Message // the failed turns
+	buffer *textBuffer            // nil if the response is not streamed
+	tally  middleware.Tally
 
 	attempt  int
 	last     *middleware.Response // the last response, as sent
 	issues   []middleware.Issue   // the issues of last
-	failures repeat.Watch         // detects repetitions
+	failures loopstate.Watch      // detects repetitions
 	repaired bool                 // the text that is returned differs from the text that was sent
 }
 
-func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *step {
+func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *answerStep {
 	if c.o.Instruct {
 		req = req.WithSystem(c.instructions())
 	}
-	s := &step{checker: c, next: next, req: req, asked: req}
+	s := &answerStep{checker: c, next: next, req: req, asked: req}
 	if req.Sink != nil {
-		s.held = &heldText{sink: run.Sink("answer", req.Sink)}
+		s.buffer = &textBuffer{sink: run.Sink("answer", req.Sink)}
 		watched := *s.asked
-		watched.Sink = s.held.event
+		watched.Sink = s.buffer.event
 		s.asked = &watched
 	}
 	for _, note := range c.notes() {
@@ -60,24 +60,24 @@ func (c *checker) notes() []string {
 	return notes
 }
 
-func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+func (s *answerStep) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
 		resp, err := s.tally.Call(ctx, s.next, s.asked)
 		if err != nil {
-			return s.tally.Finish(nil, s.cut(ctx, err))
+			return s.tally.Finish(nil, s.interrupted(ctx, err))
 		}
 		if done, out, err := s.handle(ctx, resp); done {
 			return s.finish(out, err)
 		}
 		if ctx.Err() != nil {
-			return s.tally.Finish(nil, s.ended(run.ContextError(ctx)))
+			return s.tally.Finish(nil, s.contextEnded(run.ContextError(ctx)))
 		}
 	}
 }
 
 // handle validates an answer. If done is true, resp and err are the outcome.
-func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
+func (s *answerStep) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
 	switch {
 	case len(resp.Message.ToolCalls) > 0:
 		return true, resp, nil
@@ -99,12 +99,12 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 	j, err := s.text(ctx, sent, resp.FinishReason != middleware.FinishLength)
 	if s.issues = j.issues; err != nil {
 		if ctx.Err() != nil {
-			return true, nil, s.ended(err)
+			return true, nil, s.contextEnded(err)
 		}
 		return true, nil, &Error{Response: resp, reasons: []error{ErrCheck, err}}
 	}
 	if len(j.issues) > 0 {
-		return s.again(ctx, sent)
+		return s.reask(ctx, sent)
 	}
 	s.tally.SetAnswer(nil, j.changes, nil)
 	out := *resp
@@ -119,8 +119,8 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 }
 
 // again appends the failed turn to the request, or ends the step.
-func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
-	s.failures.Failed(repeat.Text(sent))
+func (s *answerStep) reask(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
+	s.failures.Failed(loopstate.Text(sent))
 	why := s.failures.Ended(s.attempt, "invalid answer")
 	switch {
 	case s.attempt >= s.o.MaxAttempts:
@@ -141,7 +141,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 // exhausted raises, or marks the message. A text that the options pass on is still
 // an answer. Inside argsvalidate the text of the zero value is not: argsvalidate
 // decides (see middleware.Response.Unusable).
-func (s *step) exhausted(ctx context.Context) (done bool, _ *middleware.Response, _ error) {
+func (s *answerStep) exhausted(ctx context.Context) (done bool, _ *middleware.Response, _ error) {
 	raises := s.o.OnExhausted.Raises(s.req)
 	if raises || s.o.OnExhausted == middleware.Pass {
 		s.tally.SetAnswer(s.issues, nil, nil)
@@ -149,7 +149,7 @@ func (s *step) exhausted(ctx context.Context) (done bool, _ *middleware.Response
 		s.tally.SetIssues(s.issues, nil, nil)
 	}
 	if raises {
-		return true, nil, s.wrong(ErrExhausted)
+		return true, nil, s.invalidError(ErrExhausted)
 	}
 	out := *s.last
 	out.Report.Status = middleware.Invalid
@@ -157,30 +157,30 @@ func (s *step) exhausted(ctx context.Context) (done bool, _ *middleware.Response
 }
 
 // wrong returns the reasons why the last answer is invalid, as an error.
-func (s *step) wrong(reasons ...error) *Error {
+func (s *answerStep) invalidError(reasons ...error) *Error {
 	return &Error{Response: s.last, Issues: s.issues, reasons: append(reasons, ErrInvalid), attempts: s.attempt}
 }
 
 // ended adds the issues of the last answer to the error of an ended context.
-func (s *step) ended(err error) error {
+func (s *answerStep) contextEnded(err error) error {
 	if len(s.issues) == 0 {
 		return fmt.Errorf("answer: ended in attempt %d: %w", s.attempt, err)
 	}
-	return fmt.Errorf("answer: ended after attempt %d: %w: %w", s.attempt, err, s.wrong())
+	return fmt.Errorf("answer: ended after attempt %d: %w: %w", s.attempt, err, s.invalidError())
 }
 
 // cut does the same if the context interrupted a model call.
-func (s *step) cut(ctx context.Context, err error) error {
+func (s *answerStep) interrupted(ctx context.Context, err error) error {
 	if s.last == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return fmt.Errorf("answer: ended in attempt %d: %w: %w", s.attempt, err, s.wrong())
+	return fmt.Errorf("answer: ended in attempt %d: %w: %w", s.attempt, err, s.invalidError())
 }
 
 // finish sends the text to the sink and completes the report.
-func (s *step) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
-	if err == nil && s.held != nil {
-		err = s.held.show(resp.Message.Text(), s.repaired)
+func (s *answerStep) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
+	if err == nil && s.buffer != nil {
+		err = s.buffer.show(resp.Message.Text(), s.repaired)
 	}
 	return s.tally.Finish(resp, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -201,4 +202,26 @@ func TestToolsThatAreNotLoaded(t *testing.T) {
 	typed := &middleware.Request{Messages: turn, Tools: []middleware.Tool{weather, {Name: "tool_search_tool_regex", Kind: middleware.KindHosted, Loads: middleware.LoadsFound}}}
 	require.Equal(t, "Tool 'evil_tool' is not loaded. Use tool_search_tool_regex to load tools, or call one that is loaded. Available tools: weather. Call one of them by its exact name.", told(typed))
 	require.NotContains(t, strings.Join([]string{told(typed), told(asks(turn...))}, " "), "hostile_tool")
+}
+
+// A name is looked for in a long text in a moment, and not at all if the context ends.
+func TestAnnouncedToolsInLongTexts(t *testing.T) {
+	t.Parallel()
+	turn := argsvalidate.Turn{Request: asks(middleware.System(strings.Repeat("search", 100_000)+"\n"+sentence+"CronList"), middleware.User("go"))}
+	for _, name := range []string{"search", "searchsearch", "CronList"} {
+		turn.Calls = append(turn.Calls, call(name, name, `{}`))
+	}
+	start := time.Now()
+	verdicts, err := argsvalidate.NewValidator(unmended(argsvalidate.Options{})).ValidateTurn(t.Context(), turn)
+	require.ErrorIs(t, err, argsvalidate.ErrInvalid)
+	require.Equal(t, [...]bool{false, false, true}, [...]bool{verdicts[0].Announced, verdicts[1].Announced, verdicts[2].Announced})
+	require.Less(t, time.Since(start), 5*time.Second)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	verdicts, err = argsvalidate.NewValidator(unmended(argsvalidate.Options{})).ValidateTurn(ctx, turn)
+	require.ErrorIs(t, err, context.Canceled)
+	for _, v := range verdicts {
+		require.Equal(t, []string{"undecided"}, codes(v), "a name that was not looked for is not unknown")
+	}
 }

@@ -1,42 +1,48 @@
-// Package argsvalidate validates the tool calls of a model's response and
-// re-asks the model if a call is invalid.
+// Package argsvalidate validates the tool calls of a model's response inside the model
+// step, before a tool runs and before a person is asked for approval.
 //
 //	call := argsvalidate.New(argsvalidate.Options{})(model)
 //
-// The middleware validates every tool call inside the model step, before a
-// tool runs and before a person is asked for approval. A call is valid if it
-// is complete, its tool is declared, its arguments are one JSON object, and
-// they satisfy the tool's schema and your rules. Empty optional values are
-// removed first. Mistakes with only one possible fix are repaired.
+// For each response the middleware does the following, in this order:
 //
-// If a call is still invalid, the model is called again. Each call of the
-// message gets a reply: an invalid call an error that lists all of its issues,
-// a valid call a notice that it was not executed. Failed turns are not
-// returned; the step's report holds them.
+//  1. It checks that each call is complete, that its tool is declared, and that its
+//     arguments are one JSON object.
+//  2. It removes empty values of optional properties (package strip).
+//  3. It validates the arguments against the tool's schema, then with Tool.Decode.
+//  4. It repairs mistakes that have only one possible fix (package mend), and runs your
+//     Fixers. A repair is kept only if the call is then valid.
+//  5. It runs your Rules.
+//  6. If a call is invalid, it calls the model again. The new request ends with the failed
+//     message and a reply to each of its calls: an error that lists all issues of an
+//     invalid call, or a notice that a valid call was not executed.
+//  7. After MaxAttempts attempts it returns an *Error, or what OnExhausted selects.
 //
-// [Validator.Validate] does the same validation without a model: for arguments
-// that a person has edited, in a loop of your own, or for recorded logs.
+// The response that it returns has exactly the arguments that were validated. Failed turns
+// are in the step's report only.
+//
+// [Validator.Validate] validates calls without a model: after a person has edited them, in
+// a loop of your own, or in recorded logs.
 //
 // # Issue codes
 //
-// An issue found by a JSON Schema keyword has the keyword as its code:
-// required, type, enum, additionalProperties and so on. An object that the
-// schema false rejects has the code false. The other codes:
+// The code of an issue is the JSON Schema keyword that failed: required, type, enum,
+// additionalProperties and so on. If the schema false rejects an object, the code is
+// false. The other codes:
 //
 //	syntax, trailing_data, utf8   the arguments are not one JSON text
-//	size, depth, number           they are past the Limits
-//	too_many_calls                the message has more calls than Limits.Calls; on the first call past it
+//	size, depth, number           the arguments exceed the Limits
+//	too_many_calls                the message has more calls than Limits.Calls; on the first call after the limit
 //	duplicate_key                 an object has two members of one key
-//	not_object                    JSON, but no object
+//	not_object                    the arguments are JSON, but not an object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
-//	tool_choice                   the request demands a call to another tool, and the message has none
+//	tool_choice                   the request requires a call to another tool, and the message has none
 //	unusable_schema               the tool's schema cannot be used (Options.UnusableSchemas)
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused
 //	rule                          a rule refused, unless it gave a code of its own
-//	undecided                     not validated to the end: a rule or Tool.Decode could not decide, the context ended, or the call is past Limits.Calls
-//	unchecked                     too much work to hold to the schema: send less
+//	undecided                     not fully validated: a rule or Tool.Decode could not decide, the context ended, or the call is after Limits.Calls
+//	unchecked                     too expensive to validate against the schema
 package argsvalidate
 
 import (
@@ -51,7 +57,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
-	"github.com/toolmend/toolmend/internal/validators"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
@@ -81,7 +87,7 @@ type Options struct {
 	Rules        []Rule
 	RuleTimeout  time.Duration // for each call of your functions: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
 	OnRuleError  OnRuleError
-	Tools        []middleware.Tool // added to the request's tools; they replace those of the same name
+	Tools        []middleware.Tool // added to the request's tools; a tool replaces the request's tool of the same name
 	Limits       Limits
 	PerTool      map[string]ToolOptions     // by tool name
 	Feedback     func(FeedbackInput) string // nil means DefaultFeedback
@@ -92,22 +98,21 @@ type Options struct {
 type Advanced struct {
 	UnusableSchemas UnusableSchemas
 	Placeholders    []string // strings that strip treats as empty too
-	// FreshOnRepeat changes the next request if the model has sent the same
-	// invalid calls again. The request then leaves out the failed turns of the
-	// step, and a user message after the conversation says what was wrong.
-	// FreshOnRepeat helps some small models at temperature 0 and hurts others;
-	// see docs/feedback.md. While valid calls are held (batch.KeepValid), the
-	// failed turns stay.
+	// FreshOnRepeat changes the next request if the model has repeated its
+	// invalid calls. The request then leaves out the failed turns of the step,
+	// and ends with a user message that lists the issues. FreshOnRepeat helps
+	// some small models at temperature 0 and hurts others; see
+	// docs/feedback.md. It has no effect while batch.KeepValid keeps valid calls.
 	FreshOnRepeat bool
 	LastTurnOnly  bool // a re-ask has only the last failed turn, which saves tokens
-	// Escalate is the model of the last attempt of a step, if that is a re-ask: a larger one of the
-	// same provider and format. Usage is reported by the model that answered. "" escalates
-	// nothing. It has no effect on a request without a model, such as one of Gemini's, whose model is
-	// in the path. A larger model takes longer: do not set it if the client waits.
+	// Escalate is the model of the last attempt of a step, if that attempt is a re-ask: a larger
+	// model of the same provider and format. Usage is reported for the model that answered. ""
+	// turns it off. It has no effect on requests without a model, such as Gemini's, which have
+	// the model in the path. A larger model takes longer: do not set it if the client waits.
 	Escalate string
-	// Constrain makes the provider constrain the call that a re-ask brings. 0 is NoConstraint. In a
-	// measurement with two small models it made 71 instead of 23 of 76 calls valid, and 52 instead of
-	// 16 of them valid and wrong. Do not set it where a wrong call does harm.
+	// Constrain makes the provider constrain the call of a re-ask. 0 is NoConstraint. In a
+	// measurement with two small models, 71 instead of 23 of 76 calls became valid, and 52 instead
+	// of 16 calls were valid and wrong. Do not set it where a wrong call does harm.
 	Constrain Constrain
 	Formats   bool // validate "format", which JSON Schema leaves optional
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
@@ -119,7 +124,7 @@ type Advanced struct {
 // Options.
 type ToolOptions struct {
 	Strip       strip.Mode
-	Mend        []mend.Rule       // nil inherits; without ToolName, which belongs into Options because it applies before the tool is known
+	Mend        []mend.Rule       // nil inherits; mend.ToolName works only in Options, because it applies before the tool is known
 	Aliases     map[string]string // names that mend.Rename may replace by a declared property
 	OnExhausted middleware.OnExhausted
 	Properties  Properties
@@ -127,27 +132,34 @@ type ToolOptions struct {
 	MaxAttempts int // model calls of a step; if several calls are invalid, the largest value counts
 }
 
-// Fixer is a repair of your own. It returns new arguments, or false. The new
-// arguments are validated too. A panic or a timeout counts as false.
+// Fixer is a repair of your own. It returns new arguments, or false. The
+// middleware validates the new arguments. A panic or a timeout counts as false.
 type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (arguments string, ok bool)
 
-// UnknownTools selects the status of a call to an undeclared tool. It does not
-// apply to a tool that the request announces in another way than by listing it:
+// New returns NewValidator(o).Middleware(). It panics if o.Validate fails.
 //
-//   - A system message names it as a whole word. A name that is an English word, such
-//     as search, must have no other word directly beside it in its line.
-//   - Claude Code names it in a reminder: a text part of a user message that is one
-//     <system-reminder> with its sentence about deferred tools, or about tools that were
-//     loaded before a compaction. In front of it are only reminders, it is not all that
-//     the user sends, and the request lists ToolSearch.
-//   - qwen-code names it in a row of such a reminder, and the request lists tool_search
+// Position: outside retry, so that a re-ask gets its own attempts. Inside
+// tracing, so that one span covers all attempts. Outside any middleware that
+// rewrites calls: calls that are rewritten outside it are not validated.
+func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() }
+
+// UnknownTools selects the status of a call to an undeclared tool. It does not
+// apply to a tool that the request does not list, but announces in one of these ways:
+//
+//   - A system message has its name as a whole word. If the name is an English word,
+//     such as search, no other word may be next to it in its line.
+//   - A reminder of Claude Code has its name: a text part of a user message that is one
+//     <system-reminder> and begins with the sentence about deferred tools, or about tools
+//     that were loaded before a compaction. All parts before it are reminders, the message
+//     has a further part or follows a tool result, and the request lists ToolSearch.
+//   - A reminder of qwen-code has a row with its name, and the request lists tool_search
 //     and tool_call.
 //   - The request lists a toolset that the provider runs (Tool.Loads).
 //
 // A call to such a tool is unchecked, Verdict.Announced is set, and the report has a
-// note. Names in results of tools, in other texts of the user and in texts of the
-// model announce nothing. If the request lists a tool that loads further tools, the
-// reply to a call of any other undeclared tool says that the tool is not loaded.
+// note. Names in tool results, in other user texts and in the model's texts do not count.
+// If the request lists a tool that loads further tools, the reply to a call of any other
+// undeclared tool is that the tool is not loaded.
 type UnknownTools uint8
 
 // The settings.
@@ -155,6 +167,17 @@ const (
 	RejectUnknown UnknownTools = iota + 1 // the default: the call is invalid
 	PassUnknown                           // the call is unchecked, if its arguments are a JSON object and the rules accept it
 )
+
+var unknownWords = text.Words{"", "reject", "pass"}
+
+// String returns the word of the constant, such as "pass", and "default" for 0.
+func (u UnknownTools) String() string { return unknownWords.Of(uint8(u)) }
+
+// MarshalText returns the text of String.
+func (u UnknownTools) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText sets u to the constant with this word: reject or pass.
+func (u *UnknownTools) UnmarshalText(word []byte) error { return unknownWords.Parse(word, (*uint8)(u)) }
 
 // UnusableSchemas selects the status of a call to a tool whose schema does not
 // compile or would cost too much.
@@ -166,9 +189,21 @@ const (
 	RejectUnusable                            // the call is invalid, with the issue unusable_schema
 )
 
+var unusableWords = text.Words{"", "pass", "reject"}
+
+// String returns the word of the constant, such as "reject", and "default" for 0.
+func (u UnusableSchemas) String() string { return unusableWords.Of(uint8(u)) }
+
+// MarshalText returns the text of String.
+func (u UnusableSchemas) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText sets u to the constant with this word: pass or reject.
+func (u *UnusableSchemas) UnmarshalText(word []byte) error {
+	return unusableWords.Parse(word, (*uint8)(u))
+}
+
 // Properties selects the status of an undeclared property under an open
-// schema: one that declares properties and does not say whether it allows
-// others.
+// schema: a schema that declares properties and has no rule for other properties.
 type Properties uint8
 
 // The settings.
@@ -185,9 +220,44 @@ type OnRuleError uint8
 // The settings.
 const (
 	FailStep OnRuleError = iota // the step ends with ErrRule, whatever OnExhausted is: a failed database, for example, is not the model's mistake
-	AsIssue                     // the call is invalid; its issue says that the call could not be checked, and not why
+	AsIssue                     // the call is invalid; the model reads that the call could not be checked, without the reason
 	Ignore                      // the rule is skipped, and the report has a note
 )
+
+// Constrain selects whether the provider's server restricts the model's output in a
+// re-ask to a call of the tool whose call was invalid. A constrained call is more often
+// valid than correct: see docs/feedback.md.
+//
+// A re-ask is constrained only if the message had one call, its issues are about the form
+// of the arguments, and the tool is not destructive, because the model cannot withdraw a
+// forced call. If the provider refuses the constraint, or the answer has no call, the
+// step repeats the model call without it and uses no further constraint. The refused
+// model call is in the report and does not count as an attempt.
+type Constrain uint8
+
+// The constraints.
+const (
+	// NoConstraint is the default.
+	NoConstraint Constrain = iota + 1
+	// ConstrainNamed sets the request's tool choice to the tool, and the tool to strict.
+	// The format must have a tool choice: Ollama's own has none.
+	ConstrainNamed
+	// ConstrainResponseFormat requests the call as a JSON text, and converts the text to a
+	// call. It is for servers that ignore a tool choice, such as llama.cpp, in the formats
+	// of OpenAI Chat and Ollama. It is not used for schemas with $ref.
+	ConstrainResponseFormat
+)
+
+var constrainWords = text.Words{"", "off", "named", "response-format"}
+
+// String returns the word of the constant, such as "named", and "default" for 0.
+func (c Constrain) String() string { return constrainWords.Of(uint8(c)) }
+
+// MarshalText returns the text of String.
+func (c Constrain) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText sets c to the constant with this word: off, named or response-format.
+func (c *Constrain) UnmarshalText(word []byte) error { return constrainWords.Parse(word, (*uint8)(c)) }
 
 // Limits limit the calls of one message and the arguments of one call. A zero
 // field means its default.
@@ -198,14 +268,13 @@ type Limits struct {
 	Exponent int // of one number, positive or negative; at most 10,000, default 400
 	// Calls is the number of calls of one message that are validated; at most
 	// 65,536, default 128. A message with more calls is invalid. The first
-	// call past the limit has the issue too_many_calls, those after it have
-	// the issue undecided, and none of them is echoed to the model. The calls
-	// within the limit are validated as usual, and DropInvalid keeps the valid
-	// ones.
+	// call after the limit has the issue too_many_calls, further calls have
+	// the issue undecided, and a re-ask contains none of them. The calls within
+	// the limit are validated as usual, and DropInvalid keeps the valid calls.
 	Calls int
 	// Turns is the number of bytes of text and arguments that failed turns add
 	// to a request; default 1 MiB. The oldest turns are left out first. The
-	// last one is always sent; the echo limits its size.
+	// last turn is always sent; batch.Turn limits its size.
 	Turns int
 }
 
@@ -283,9 +352,6 @@ func (l Limits) scan() rawjson.Limits {
 // does not check schemas: a schema that does not compile is a note in the report
 // of each step that calls its tool.
 func (o Options) Validate() error {
-	wrong := func(field, what string, got any) error {
-		return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
-	}
 	for _, n := range []struct {
 		field string
 		value int
@@ -300,43 +366,58 @@ func (o Options) Validate() error {
 		{"Limits.Turns", o.Limits.Turns, 1 << 30},
 	} {
 		if n.value < 0 || n.value > n.most {
-			return wrong(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
+			return invalidOption(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
 		}
 	}
 	if o.RuleTimeout < 0 {
-		return wrong("RuleTimeout", "must not be negative", o.RuleTimeout)
+		return invalidOption("RuleTimeout", "must not be negative", o.RuleTimeout)
 	}
 	if o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known() {
-		return wrong("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
+		return invalidOption("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
 	}
 	if o.UnusableSchemas > RejectUnusable {
-		return wrong("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
+		return invalidOption("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
 	}
 	if o.Constrain > ConstrainResponseFormat {
-		return wrong("Constrain", "not one of the constants", uint8(o.Constrain))
+		return invalidOption("Constrain", "not one of the constants", uint8(o.Constrain))
 	}
 	if _, ok := schema.Dialect(o.Dialect); !ok && o.Dialect != "" {
-		return wrong("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
+		return invalidOption("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
 	}
+	if err := o.validateFunctions(); err != nil {
+		return err
+	}
+	return o.validateTools()
+}
+
+func invalidOption(field, what string, got any) error {
+	return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
+}
+
+func (o Options) validateFunctions() error {
 	for i, f := range o.Fixers {
 		if f == nil {
-			return wrong(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
+			return invalidOption(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
 		}
 	}
 	for i, r := range o.Rules {
 		if isNil(r) {
-			return wrong(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
+			return invalidOption(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
 		}
-		if c, ok := inner(r).(interface{ validate() error }); ok {
+		if c, ok := unwrapRule(r).(interface{ validate() error }); ok {
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("argsvalidate: Rules[%d]: %w", i, err)
 			}
 		}
 	}
+	return nil
+}
+
+func (o Options) validateTools() error {
 	names := map[string]bool{}
 	for i, t := range o.Tools {
 		if t.Name == "" || names[t.Name] {
-			return wrong(fmt.Sprintf("Tools[%d].Name", i), "must be set and unique", fmt.Sprintf("%q", t.Name))
+			return invalidOption(fmt.Sprintf("Tools[%d].Name", i), "must be set and unique", fmt.Sprintf("%q", t.Name))
 		}
 		names[t.Name] = true
 	}
@@ -372,40 +453,4 @@ func (t ToolOptions) validate(where string) error {
 		return fmt.Errorf("argsvalidate: %s: MaxAttempts: must be 0 to %d, got %d", where, maxAttempts, t.MaxAttempts)
 	}
 	return nil
-}
-
-// New returns NewValidator(o).Middleware(). It panics if o.Validate fails.
-//
-// Position: outside retry, so that a re-ask gets its own attempts. Inside
-// tracing, so that one span covers all attempts. Outside any middleware that
-// rewrites calls: calls that are rewritten outside it are not validated.
-func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() }
-
-// Middleware returns the middleware that validates each response and re-asks
-// the model. It is safe for concurrent use.
-//
-// A step returns one of these: a response whose calls are all valid; after the
-// last attempt, an *Error or what Options.OnExhausted selects; or the error of
-// the model call. A message that a layer inside has marked as invalid is
-// returned with Pass, and is an *Error otherwise.
-//
-// A response without tool calls to the first attempt is returned unchanged,
-// unless the request demands a call (ToolChoice). Then the model is asked once
-// more for a call. If it sends none again, the step returns an error with
-// ErrNoCall, or with Pass the response and a note. A response passes if it was
-// refused, filtered or cut off, or if it has a call that the provider ran.
-//
-// A request's Sink gets only valid tool calls, once the step has accepted
-// them. If the returned message is not that of the last attempt, the Sink
-// first gets EventReset and the text of the returned message.
-func (v *Validator) Middleware() middleware.Middleware {
-	return func(next middleware.ModelCall) middleware.ModelCall {
-		if next == nil {
-			panic("argsvalidate: New: the model call is nil")
-		}
-		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			validators.Report(ctx, v)
-			return newStep(ctx, v, next, req).run(ctx)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package argsvalidate
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,25 +14,25 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// FeedbackInput is what a model is to be told about.
+// FeedbackInput is the input of a function that writes the reply to an invalid call.
 type FeedbackInput struct {
 	Verdict   middleware.Verdict // on one invalid call
 	Tool      middleware.Tool    // the zero Tool unless Declared
 	Declared  bool
 	Available []string // the tools that the model may call
-	Attempt   int      // the failed one, from 1
-	Repeated  bool     // the attempt before failed in exactly the same way
+	Attempt   int      // the number of the failed attempt, from 1
+	Repeated  bool     // the attempt before had the same invalid calls
 
-	search string       // the tool that loads further tools, or ""
-	known  *compiled    // of Tool; nil: read from its Parameters
-	doc    *rawjson.Doc // the arguments, if they were read
-	hints  *hints       // of the step; nil: this text is the only one
-	alone  bool         // the request does not hold the call
+	search      string       // the tool that loads further tools, or ""
+	compiled    *compiled    // of Tool; nil: read from its Parameters
+	doc         *rawjson.Doc // the arguments, if they were read
+	hints       *hints       // of the step; nil means that this is the only reply
+	withoutCall bool         // the next request does not contain the call
 }
 
 // Bounds of the built-in text.
 const (
-	maxIssues    = 20   // said one by one
+	maxIssues    = 20   // listed
 	maxNames     = 50   // of tools and properties
 	maxExcerpt   = 2000 // bytes of schema
 	maxQuotation = 160  // bytes of arguments that are not JSON
@@ -40,15 +41,13 @@ const (
 	maxText      = 8192 // bytes of the whole
 )
 
-// DefaultFeedback is the built-in text. It names the tool, lists everything
-// wrong at once with its path, what was wanted and what was sent, and each fact
-// once: a missing property with what its schema wants, a misnamed one with the
-// properties that are accepted there, a fault in an array with the element. It
-// says so if the call arrived broken or cut off, and if it could not be checked
-// for a reason that is not the model's, it does not ask for a change. From the
-// second failure on it adds the schema of the parts that failed their schema. It
-// is at most 8 KiB long, whatever was sent, and holds no control token
-// (<|...|>) of what was sent.
+// DefaultFeedback returns the built-in reply. It names the tool and lists all issues,
+// each with its path, the expected value and the value that was sent. For a misnamed
+// property it lists the accepted properties, and for an issue inside of an array it
+// quotes the element. It states whether the call was cut off or is not JSON. If the call
+// could not be checked for a reason that is not the model's, it does not request a
+// change. From the second failure on it adds the schemas of the parts that failed. It has
+// at most 8 KiB, and none of the control tokens (<|...|>) that were sent.
 func DefaultFeedback(in FeedbackInput) string {
 	if in.hints == nil {
 		in.hints = &hints{}
@@ -58,31 +57,31 @@ func DefaultFeedback(in FeedbackInput) string {
 	return text.Clip(text.Defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
 }
 
-// feedback is a text in the making.
+// feedback writes one reply.
 type feedback struct {
-	b     strings.Builder
-	in    FeedbackInput
-	tool  *view.View      // the tool's schema
-	args  rawjson.Value   // the arguments; absent if they are not JSON
-	said  map[string]bool // elements of arrays that were quoted
-	notes notes
+	b           strings.Builder
+	in          FeedbackInput
+	tool        *view.View      // the tool's schema
+	args        rawjson.Value   // the arguments; absent if they are not JSON
+	quoted      map[string]bool // elements of arrays that were quoted
+	explanation explanation
 }
 
 func (f *feedback) write() {
 	issues, name := f.in.Verdict.Issues, schema.Clip(f.in.Verdict.Call.Name)
-	if code(issues) == codeUnknownTool {
-		f.unknownTool()
+	if firstCode(issues) == codeUnknownTool {
+		f.writeUnknownTool()
 		if issues = issues[1:]; len(issues) == 0 {
 			return
 		}
 		name = f.in.Tool.Name
 		f.b.WriteString("\n\n")
 	}
-	if code(issues) == codeUnusable {
+	if firstCode(issues) == codeUnusable {
 		fmt.Fprintf(&f.b, "Tool '%s' cannot be used now, and was not executed. Do not call it again: call another tool, or answer without a tool.", name)
 		return
 	}
-	if code(issues) == codeTooMany {
+	if firstCode(issues) == codeTooMany {
 		f.b.WriteString("Too many tool calls: " + issues[0].Message + ". None of them was executed. Send the first ones again, and the others in later messages.")
 		return
 	}
@@ -92,59 +91,106 @@ func (f *feedback) write() {
 	}
 	issues = slices.DeleteFunc(slices.Clone(issues), func(i middleware.Issue) bool { return i.Code == codeUndecided })
 	f.tool, f.args = f.in.schema(), f.in.arguments()
-	f.notes = f.findNotes(issues)
+	f.explanation = f.explain(issues)
 	fmt.Fprintf(&f.b, "Tool '%s' argument validation failed. Fix the following errors and retry:\n", name)
-	f.issues(issues)
+	f.writeIssues(issues)
 	if f.in.Repeated {
 		f.b.WriteString("This is the same call as the one before, with the same errors: change it.\n")
 	}
-	switch code(issues) {
+	switch firstCode(issues) {
 	case "size", "depth", "number", "unchecked":
 		f.b.WriteString("Send fewer or shorter values, or split the work into several calls.\n")
 	case "syntax", "trailing_data", "utf8":
-		f.b.WriteString("The call arrived broken" + f.kept(": ") + ". Send the arguments as one JSON object and nothing else.\n")
+		f.b.WriteString("The call arrived broken" + f.keptText(": ") + ". Send the arguments as one JSON object and nothing else.\n")
 	case codeNotObject:
 		f.b.WriteString("Send the arguments as one JSON object and nothing else.\n")
 	case codeTruncated:
-		f.b.WriteString("Nothing was executed" + f.kept(", and ") + ". " + f.shorter() + "\n")
+		f.b.WriteString("Nothing was executed" + f.keptText(", and ") + ". " + f.shorterText() + "\n")
 	default:
-		f.properties(issues)
-		f.hint(issues)
+		f.writeProperties(issues)
+		f.writeOmitHint(issues)
 	}
 	if f.in.Attempt >= 2 {
-		f.excerpt(issues)
+		f.writeSchemas(issues)
 	}
 }
 
-// code returns the code of the first issue.
-func code(issues []middleware.Issue) string {
+// firstCode returns the code of the first issue.
+func firstCode(issues []middleware.Issue) string {
 	if len(issues) == 0 {
 		return ""
 	}
 	return issues[0].Code
 }
 
-// issues writes a line for each issue.
-func (f *feedback) issues(issues []middleware.Issue) {
-	said := 0
-	for _, i := range f.notes.instead {
+// writeUnknownTool lists the available tools and names the tool that loads further tools.
+// It offers an answer without a tool from the second failure on: after the first failure,
+// models accept the offer instead of correcting the name.
+func (f *feedback) writeUnknownTool() {
+	name := f.in.Verdict.Call.Name
+	switch space := f.in.Verdict.Call.Namespace; {
+	case f.in.search != "":
+		fmt.Fprintf(&f.b, "Tool '%s' is not loaded. Use %s to load tools, or call one that is loaded.", schema.Clip(name), schema.Clip(f.in.search))
+	case space != "":
+		fmt.Fprintf(&f.b, "Tool '%s' does not exist in the namespace '%s'.", schema.Clip(name), schema.Clip(space))
+	default:
+		fmt.Fprintf(&f.b, "Tool '%s' does not exist.", schema.Clip(name))
+	}
+	if meant := f.in.hints.suggestTool(name, f.in.Available); meant != "" {
+		fmt.Fprintf(&f.b, " Did you mean '%s'?", meant)
+	}
+	if len(f.in.Available) == 0 {
+		f.b.WriteString(" There are no tools: answer without one.")
+		return
+	}
+	fmt.Fprintf(&f.b, " Available tools: %s. Call one of them by its exact name%s.", listNames(f.in.Available), orAnswerText(f.in.Attempt))
+}
+
+func orAnswerText(attempt int) string {
+	if attempt < 2 {
+		return ""
+	}
+	return ", or answer without a tool"
+}
+
+func listNames(all []string) string {
+	shown := slices.Clone(all[:min(len(all), maxNames)])
+	for i, n := range shown {
+		shown[i] = schema.Clip(n)
+	}
+	return listWithMore(shown, len(all))
+}
+
+// listWithMore lists shown, the first of n names.
+func listWithMore(shown []string, n int) string {
+	text := strings.Join(shown, ", ")
+	if more := n - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// writeIssues writes a line for each issue.
+func (f *feedback) writeIssues(issues []middleware.Issue) {
+	listed := 0
+	for _, i := range f.explanation.instead {
 		fmt.Fprintf(&f.b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
 	}
 	for n, i := range issues {
-		if f.notes.covered[i.Pointer] {
+		if f.explanation.covered[i.Pointer] {
 			continue
 		}
-		if said++; said > maxIssues {
+		if listed++; listed > maxIssues {
 			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
 			break
 		}
-		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), text.Clip(i.Message, maxMessage), f.optional(i), f.element(i))
+		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), text.Clip(i.Message, maxMessage), f.omitText(i), f.elementText(i))
 	}
 }
 
-// optional says of an empty value that its property may be left out.
-func (f *feedback) optional(i middleware.Issue) string {
-	if i.Pointer == "" || !schemaFault(i.Code) || i.Code == "required" {
+// omitText returns the advice to omit an optional property with an empty value.
+func (f *feedback) omitText(i middleware.Issue) string {
+	if i.Pointer == "" || !isSchemaCode(i.Code) || i.Code == "required" {
 		return ""
 	}
 	v := f.args.At(i.Pointer)
@@ -157,11 +203,30 @@ func (f *feedback) optional(i middleware.Issue) string {
 	return "; omit it entirely if it is not needed"
 }
 
-// hint says that what is optional may be left out, to a model that left out
-// what is required: the next call often has null for all the rest.
-func (f *feedback) hint(issues []middleware.Issue) {
+// elementText quotes the array element with the issue, once.
+func (f *feedback) elementText(i middleware.Issue) string {
+	for at := parent(i.Pointer); at != ""; at = parent(at) {
+		v := f.args.At(at)
+		if !v.Exists() || v.Parent().Kind() != rawjson.Array {
+			continue
+		}
+		if f.quoted[at] {
+			return ""
+		}
+		if f.quoted == nil {
+			f.quoted = map[string]bool{}
+		}
+		f.quoted[at] = true
+		return "; in " + text.Clip(oneLine(v.Raw()), maxElement)
+	}
+	return ""
+}
+
+// writeOmitHint writes that optional properties may be omitted, if a required property is
+// missing: otherwise models often send null for all optional properties next.
+func (f *feedback) writeOmitHint(issues []middleware.Issue) {
 	for _, i := range issues {
-		if i.Code != "required" || f.notes.covered[i.Pointer] {
+		if i.Code != "required" || f.explanation.covered[i.Pointer] {
 			continue
 		}
 		if d := f.declared(parent(i.Pointer)); len(d.Names) > len(d.Required) {
@@ -171,37 +236,18 @@ func (f *feedback) hint(issues []middleware.Issue) {
 	}
 }
 
-// element quotes the element of an array that holds the fault, once.
-func (f *feedback) element(i middleware.Issue) string {
-	for at := parent(i.Pointer); at != ""; at = parent(at) {
-		v := f.args.At(at)
-		if !v.Exists() || v.Parent().Kind() != rawjson.Array {
-			continue
-		}
-		if f.said[at] {
-			return ""
-		}
-		if f.said == nil {
-			f.said = map[string]bool{}
-		}
-		f.said[at] = true
-		return "; in " + text.Clip(oneLine(v.Raw()), maxElement)
-	}
-	return ""
-}
-
-// kept says what the echo leaves of a call that did not arrive whole.
-func (f *feedback) kept(before string) string {
-	if f.in.alone || f.in.Verdict.Call.Kind == middleware.KindCustom { // free text stays as it is
+// keptText describes the part of a broken call that the next request contains.
+func (f *feedback) keptText(before string) string {
+	if f.in.withoutCall || f.in.Verdict.Call.Kind == middleware.KindCustom { // free text stays as it is
 		return ""
 	}
 	return before + "the conversation keeps only the properties that arrived whole"
 }
 
-// shorter says how to send a call that was cut off again.
-func (f *feedback) shorter() string {
+// shorterText describes how to repeat a call that was cut off.
+func (f *feedback) shorterText() string {
 	if required := f.declared("").Required; len(required) > 0 {
-		return "Send the call again with shorter values and only the required properties: " + names(required) + ". Or split the work into several calls."
+		return "Send the call again with shorter values and only the required properties: " + listNames(required) + ". Or split the work into several calls."
 	}
 	return "Send the call again with shorter arguments, or split the work into several calls."
 }
@@ -211,77 +257,30 @@ func (f *feedback) declared(pointer string) *view.Declared {
 	return f.tool.Declared(f.tool.At(pointer))
 }
 
-// parent returns the pointer to what holds the value at pointer.
+// parent returns the pointer to the object or array that contains the value.
 func parent(pointer string) string {
 	above, _ := rawjson.CutLast(pointer)
 	return above
 }
 
-// unknownTool names the tools that there are, and the one that loads further tools. An answer without a tool is
-// offered from the second failure on: before, models take the offer instead of
-// correcting the name.
-func (f *feedback) unknownTool() {
-	name := f.in.Verdict.Call.Name
-	switch space := f.in.Verdict.Call.Namespace; {
-	case f.in.search != "":
-		fmt.Fprintf(&f.b, "Tool '%s' is not loaded. Use %s to load tools, or call one that is loaded.", schema.Clip(name), schema.Clip(f.in.search))
-	case space != "":
-		fmt.Fprintf(&f.b, "Tool '%s' does not exist in the namespace '%s'.", schema.Clip(name), schema.Clip(space))
-	default:
-		fmt.Fprintf(&f.b, "Tool '%s' does not exist.", schema.Clip(name))
-	}
-	if meant := f.in.hints.tool(name, f.in.Available); meant != "" {
-		fmt.Fprintf(&f.b, " Did you mean '%s'?", meant)
-	}
-	if len(f.in.Available) == 0 {
-		f.b.WriteString(" There are no tools: answer without one.")
-		return
-	}
-	fmt.Fprintf(&f.b, " Available tools: %s. Call one of them by its exact name%s.", names(f.in.Available), orAnswer(f.in.Attempt))
-}
-
-func orAnswer(attempt int) string {
-	if attempt < 2 {
-		return ""
-	}
-	return ", or answer without a tool"
-}
-
-func names(all []string) string {
-	shown := slices.Clone(all[:min(len(all), maxNames)])
-	for i, n := range shown {
-		shown[i] = schema.Clip(n)
-	}
-	return andMore(shown, len(all))
-}
-
-// andMore lists shown, the first of n names.
-func andMore(shown []string, n int) string {
-	text := strings.Join(shown, ", ")
-	if more := n - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
 // schema returns the tool's schema; nil if it cannot be read. The schemas of a
 // Validator's tools are read once.
 func (in FeedbackInput) schema() *view.View {
-	if in.known != nil {
-		return in.known.view()
+	if in.compiled != nil {
+		return in.compiled.view()
 	}
 	return readView(in.Tool.Parameters)
 }
 
-// unreadableCodes are those of arguments that cannot be read.
-var unreadableCodes = set([]string{"syntax", "trailing_data", "utf8", "size", "depth", "number"})
+// unreadableCodes are the codes of arguments that cannot be parsed.
+var unreadableCodes = []string{"syntax", "trailing_data", "utf8", "size", "depth", "number"}
 
 func (in FeedbackInput) arguments() rawjson.Value {
 	if in.doc != nil && in.doc.Text() == in.Verdict.Call.Arguments {
 		return in.doc.Root()
 	}
-	if slices.ContainsFunc(in.Verdict.Issues, func(i middleware.Issue) bool { return unreadableCodes[i.Code] }) {
-		return rawjson.Value{} // and need not be read to find out
+	if slices.ContainsFunc(in.Verdict.Issues, func(i middleware.Issue) bool { return slices.Contains(unreadableCodes, i.Code) }) {
+		return rawjson.Value{}
 	}
 	doc, err := rawjson.Parse(in.Verdict.Call.Arguments, rawjson.Limits{})
 	if err != nil {
@@ -290,18 +289,44 @@ func (in FeedbackInput) arguments() rawjson.Value {
 	return doc.Root()
 }
 
+// quoteAround returns what was sent as it is, but for line breaks: at most
+// maxQuotation bytes of it, near offset.
+func quoteAround(s string, offset int) string {
+	start, end := 0, len(s)
+	if len(s) > maxQuotation {
+		start = max(min(offset-maxQuotation/2, len(s)-maxQuotation), 0)
+		end = start + maxQuotation
+	}
+	text := oneLine(strings.ToValidUTF8(s[start:end], "\uFFFD"))
+	if start > 0 {
+		text = "…" + text
+	}
+	if end < len(s) {
+		text += "…"
+	}
+	if end-start < len(s) {
+		text += fmt.Sprintf(" (%d bytes in all)", len(s))
+	}
+	return text
+}
+
+var lineBreaks = regexp.MustCompile(`\s*[\r\n]\s*`)
+
+// oneLine puts JSON into one line, of which a string has one already.
+func oneLine(raw string) string { return lineBreaks.ReplaceAllString(raw, " ") }
+
 // refusedText answers a call that the provider refused before we saw it.
 func refusedText(err error, available []string, attempt int) string {
 	var b strings.Builder
 	b.WriteString("The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n")
 	var refusal *middleware.ModelError
 	if errors.As(err, &refusal) && refusal.Output != "" {
-		fmt.Fprintf(&b, "What was sent: %s\n", quotation(refusal.Output))
+		fmt.Fprintf(&b, "What was sent: %s\n", quoteAround(refusal.Output, 0))
 	}
 	if len(available) > 0 {
-		fmt.Fprintf(&b, "Available tools: %s.\n", names(available))
+		fmt.Fprintf(&b, "Available tools: %s.\n", listNames(available))
 	}
-	fmt.Fprintf(&b, "Call a tool by its exact name, with one JSON object as arguments%s.", orAnswer(attempt))
+	fmt.Fprintf(&b, "Call a tool by its exact name, with one JSON object as arguments%s.", orAnswerText(attempt))
 	return text.Defuse(b.String())
 }
 

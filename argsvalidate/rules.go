@@ -16,46 +16,14 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Call is the input of a rule. A rule must not modify the values that it
-// points to.
-type Call struct {
-	middleware.ToolCall                       // as it would run
-	Tool                middleware.Tool       // the zero Tool if the tool is not declared
-	Siblings            []middleware.ToolCall // the other calls of the message, as sent: those after this one, then those before it
-	Request             *middleware.Request   // the request of the step, without its failed turns; never nil. In Validator.Validate it holds only the tools
-
-	again bool // in a re-ask
-	notes *noteList
-	read  func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
-}
-
-// parsed returns the parsed arguments. A rule may have replaced Arguments.
-func (c *Call) parsed() (*rawjson.Doc, error) {
-	if c.read != nil {
-		if doc, err := c.read(); err == nil && doc.Text() == c.Arguments {
-			return doc, nil
-		}
-	}
-	return accepted(c.Arguments)
-}
-
-// where names the tool if it is declared. Other names are the model's own
-// text.
-func (c *Call) where() string {
-	if c.Tool.Name == "" {
-		return "an undeclared tool"
-	}
-	return "tool " + c.Tool.Name
-}
-
 // Rule is a check of your own on calls that satisfy their schema. A FieldRule
 // also checks the valid values of other calls. The issues are sent to the
 // model; an issue without a code gets the code rule.
 //
-// An error means that the rule could not decide. The step then ends, or does
-// what Options.OnRuleError says, and the model does not see the error. A panic
-// or a timeout (Options.RuleTimeout) counts as an error. A Check that ignores
-// its context leaks its goroutine until it returns.
+// An error means that the rule could not decide. Options.OnRuleError then
+// applies, and the model does not see the error. A panic or a timeout
+// (Options.RuleTimeout) is an error too. A Check that ignores its context leaks
+// its goroutine until it returns.
 //
 // Call.Note adds a remark without rejecting the call. [Named] gives a rule a
 // name for errors and notes. Rules run one after the other, in order, on each
@@ -70,6 +38,85 @@ type RuleFunc func(ctx context.Context, c *Call) ([]middleware.Issue, error)
 // Check calls f.
 func (f RuleFunc) Check(ctx context.Context, c *Call) ([]middleware.Issue, error) { return f(ctx, c) }
 
+// Call is the input of a rule. A rule must not modify the values that it
+// points to.
+type Call struct {
+	middleware.ToolCall                       // as it would run
+	Tool                middleware.Tool       // the zero Tool if the tool is not declared
+	Siblings            []middleware.ToolCall // the other calls of the message, as sent: first the calls after this one, then the calls before it
+	Request             *middleware.Request   // the request of the step, without its failed turns; never nil. In Validator.Validate it holds only the tools
+
+	reasked bool // in a re-ask
+	notes   *noteList
+	read    func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
+}
+
+// parsed returns the parsed arguments. A rule may have replaced Arguments.
+func (c *Call) parsed() (*rawjson.Doc, error) {
+	if c.read != nil {
+		if doc, err := c.read(); err == nil && doc.Text() == c.Arguments {
+			return doc, nil
+		}
+	}
+	return parseAccepted(c.Arguments)
+}
+
+// where returns the tool's name for errors and notes. It omits an undeclared name,
+// which is the model's text.
+func (c *Call) where() string {
+	if c.Tool.Name == "" {
+		return "an undeclared tool"
+	}
+	return "tool " + c.Tool.Name
+}
+
+// Note adds a remark about the call without rejecting it, such as "only 5
+// left". The remark is in Verdict.Notes, for the person who approves the call,
+// and with the name of the rule in Report.Notes. The model does not see it.
+// Notes of a rule that returns an error, and notes after Check has returned,
+// are dropped. On a Call that was not made by a Validator, Note does nothing.
+func (c *Call) Note(text string) {
+	if c.notes != nil {
+		c.notes.add(text)
+	}
+}
+
+// Named returns r with a name that errors and notes contain, as in: rule
+// "stock" on tool order. A rule type of your own may have a method Name()
+// string instead. Named panics if r is nil or name is empty.
+func Named(name string, r Rule) Rule {
+	if isNil(r) || name == "" {
+		panic("argsvalidate: Named: the rule must not be nil, and the name not be empty")
+	}
+	return namedRule{r, name}
+}
+
+type namedRule struct {
+	Rule
+	name string
+}
+
+func (r namedRule) Name() string { return r.name }
+
+// unwrapRule returns the rule without the names that Named gave it.
+func unwrapRule(r Rule) Rule {
+	for {
+		named, ok := r.(namedRule)
+		if !ok {
+			return r
+		}
+		r = named.Rule
+	}
+}
+
+// ruleName returns the name of the n-th rule for errors and notes.
+func (v *Validator) ruleName(n int) string {
+	if named, ok := v.o.Rules[n].(interface{ Name() string }); ok {
+		return fmt.Sprintf("rule %q", named.Name())
+	}
+	return fmt.Sprintf("rule %d", n)
+}
+
 // ForTool returns a rule for one tool that gets the arguments decoded by
 // encoding/json. Arguments that do not decode into an A are an issue with the
 // code decode.
@@ -82,12 +129,12 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if err != nil {
 			return nil, err
 		}
-		if twin := caseTwin(doc.Root()); twin.Exists() {
+		if twin := keyWithTwin(doc.Root()); twin.Exists() {
 			return issue(codeDecode, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
 		}
 		var args A
 		if err := unmarshal(doc.Root(), &args); err != nil {
-			return decodeIssue(doc.Root(), err), nil
+			return unmarshalIssues(doc.Root(), err), nil
 		}
 		return check(ctx, args, c)
 	}}
@@ -105,9 +152,9 @@ func (r forTools) Check(ctx context.Context, c *Call) ([]middleware.Issue, error
 
 func (r forTools) scope() (tools []string, path string) { return r.tools, "" }
 
-// accepted parses arguments that the validator has already accepted, whatever
+// parseAccepted parses arguments that the validator has already accepted, whatever
 // its limits are.
-func accepted(arguments string) (*rawjson.Doc, error) {
+func parseAccepted(arguments string) (*rawjson.Doc, error) {
 	return rawjson.Parse(arguments, rawjson.Limits{Bytes: -1, Depth: maxDepth, Number: -1, Exponent: -1})
 }
 
@@ -143,30 +190,30 @@ func unmarshal(v rawjson.Value, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-// caseTwin returns a member whose key differs from another key of the same
+// keyWithTwin returns a member whose key differs from another key of the same
 // object only in letter case. encoding/json decodes both into one field, so a
 // rule would see another value than the tool.
-func caseTwin(v rawjson.Value) rawjson.Value {
-	seen := map[string]bool{}
+func keyWithTwin(v rawjson.Value) rawjson.Value {
+	keys := map[string]bool{}
 	for child := range v.Each() {
 		if child.IsMember() {
 			folded := strings.ToLower(child.Key())
-			if seen[folded] {
+			if keys[folded] {
 				return child
 			}
-			seen[folded] = true
+			keys[folded] = true
 		}
-		if twin := caseTwin(child); twin.Exists() {
+		if twin := keyWithTwin(child); twin.Exists() {
 			return twin
 		}
 	}
 	return rawjson.Value{}
 }
 
-// decodeIssue describes an error of encoding/json without Go names. It leaves
+// unmarshalIssues describes an error of encoding/json without Go names. It leaves
 // out the place if encoding/json gives no place in the arguments: no index for
 // an element, and a Go field name for a field without a tag.
-func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
+func unmarshalIssues(root rawjson.Value, err error) []middleware.Issue {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return issue(codeDecode, "", "the arguments cannot be decoded")
@@ -181,21 +228,21 @@ func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
 	return issue(codeDecode, pointer, fmt.Sprintf("wanted a value that fits %s; sent %s", wrong.Type.Kind(), wrong.Value))
 }
 
-// rules runs every rule on every call that is valid so far, except on calls
-// that repeat a held call. If the options say so, the first rule that could
-// not decide ends it, and the remaining calls are marked.
-func (j *validation) rules(ctx context.Context) error {
+// runAllRules runs the rules on all calls, except on calls that repeat a kept call. On
+// invalid calls it runs only field rules. With FailStep, it stops at the first rule that
+// cannot decide, and marks the remaining calls as undecided.
+func (j *validation) runAllRules(ctx context.Context) error {
 	if len(j.v.o.Rules) == 0 {
 		return nil
 	}
-	// One list, twice, holds the siblings of every call without a copy for each.
+	// In others, all calls twice, the siblings of each call are one slice.
 	var all []middleware.ToolCall
 	for i, c := range j.calls {
 		if !j.repeats(i) {
 			all = append(all, c)
 		}
 	}
-	all = append(all, j.held...)
+	all = append(all, j.kept...)
 	others, at := slices.Concat(all, all), -1
 	for i := range j.calls {
 		if j.repeats(i) {
@@ -206,9 +253,9 @@ func (j *validation) rules(ctx context.Context) error {
 		if !validated(v.Call.Kind) {
 			continue
 		}
-		check := j.rulesOn
+		check := j.runRules
 		if !v.OK() {
-			check = j.fieldRulesOn
+			check = j.runFieldRules
 		}
 		wasOK := v.OK()
 		if err := check(ctx, i, siblings); err != nil {
@@ -219,36 +266,36 @@ func (j *validation) rules(ctx context.Context) error {
 			continue
 		}
 		if v.Call.Name != j.calls[i].Name { // the name was repaired, and the model must know
-			v.Issues = append(j.unknownTool(), v.Issues...)
+			v.Issues = append(j.unknownTool(ctx), v.Issues...)
 		}
 		v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
 	}
 	return nil
 }
 
-// repeats reports whether a held call runs instead of the i-th one.
+// repeats reports whether a kept call runs instead of the i-th call.
 func (j *validation) repeats(i int) bool { return j.repeated != nil && j.repeated[i] }
 
-// callOf returns the input of rules for the i-th call.
-func (j *validation) callOf(i int, siblings []middleware.ToolCall) *Call {
+// ruleCall returns the input of rules for the i-th call.
+func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 	doc, call := j.doc(i), j.verdicts[i].Call
 	read := sync.OnceValues(func() (*rawjson.Doc, error) {
 		if doc != nil {
 			return doc, nil
 		}
-		return accepted(call.Arguments)
+		return parseAccepted(call.Arguments)
 	})
-	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, again: j.again}
-	if p := j.tools[i]; p.declared() {
+	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, reasked: j.reasked}
+	if p := j.plans[i]; p.declared() {
 		c.Tool = *p.tool
 	}
 	return c
 }
 
-// rulesOn runs every rule on the i-th call. Each rule gets its own copy of the
+// runRules runs every rule on the i-th call. Each rule gets its own copy of the
 // Call, because a rule that timed out may still use its copy.
-func (j *validation) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
-	v, c := &j.verdicts[i], j.callOf(i, siblings)
+func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+	v, c := &j.verdicts[i], j.ruleCall(i, siblings)
 	for n, r := range j.v.o.Rules {
 		name, notes := j.v.ruleName(n), &noteList{}
 		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(ctx context.Context) ([]middleware.Issue, error) {
@@ -265,41 +312,136 @@ func (j *validation) rulesOn(ctx context.Context, i int, siblings []middleware.T
 		case err != nil && j.v.o.OnRuleError == FailStep:
 			return err
 		case err != nil:
-			j.failed(err)
+			j.noteFailure(err)
 			if j.v.o.OnRuleError == Ignore {
 				continue
 			}
 			issues = issue(codeUndecided, "", notChecked)
 		default:
-			j.remark(v, name, c, notes.take())
+			j.addNotes(v, name, c, notes.close())
 		}
-		for _, found := range issues[:min(len(issues), schema.MaxIssues-len(v.Issues))] {
-			if found.Code == "" {
-				found.Code = codeRule
+		for _, one := range issues[:min(len(issues), schema.MaxIssues-len(v.Issues))] {
+			if one.Code == "" {
+				one.Code = codeRule
 			}
-			v.Issues = append(v.Issues, found)
+			v.Issues = append(v.Issues, one)
 		}
 	}
 	if !v.OK() {
 		doc, _ := c.read()
-		j.keep(i, doc) // for the reply
+		j.storeDoc(i, doc) // for the reply
 	}
 	return nil
 }
 
-// notChecked is the message for a call that a rule could not decide. It names
-// no mistake, because none is known.
-const notChecked = "this call could not be checked, so it was not executed"
+// addNotes adds the notes of a rule to the call's verdict and to the report.
+func (j *validation) addNotes(v *middleware.Verdict, name string, c *Call, notes []string) {
+	v.Notes = append(v.Notes, notes...)
+	for _, text := range notes {
+		j.note("%s on %s: %s", name, c.where(), text)
+	}
+}
 
-// undecided is the message for a call whose validation did not end.
-const undecided = "this call was not checked to the end, and not executed"
+// maxRuleNotes is the number of notes that one rule can make on one call.
+const maxRuleNotes = 16
 
-// markUndecided adds that message to the calls from the i-th on that have no
-// issue.
-func (j *validation) markUndecided(i int) {
-	for ; i < len(j.verdicts); i++ {
-		if v := &j.verdicts[i]; v.OK() && validated(v.Call.Kind) {
-			v.Issues = issue(codeUndecided, "", undecided)
+// noteList collects the notes of one run of a rule. The rule may continue
+// after it has timed out.
+type noteList struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *noteList) add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.list) < maxRuleNotes {
+		n.list = append(n.list, text)
+	}
+}
+
+// close returns the notes and closes the list.
+func (n *noteList) close() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.list
+	n.list = make([]string, maxRuleNotes)
+	return list
+}
+
+// partialRule is a rule that can check some values of a call and skip others.
+type partialRule interface {
+	checkParts(c *Call, accept func(pointer string) bool) ([]middleware.Issue, error)
+}
+
+// runFieldRules runs the field rules on the valid values of the i-th call, which is
+// invalid, so that the reply has both kinds of issues. It ignores a rule that cannot
+// decide.
+func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+	v := &j.verdicts[i]
+	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.plans[i].failedOnlySchema(v) {
+		return nil
+	}
+	accept, call := withoutIssues(v.Issues), j.ruleCall(i, siblings)
+	for n, r := range j.v.o.Rules {
+		rule, ok := unwrapRule(r).(partialRule)
+		if !ok {
+			continue
 		}
+		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(context.Context) ([]middleware.Issue, error) {
+			return rule.checkParts(call, accept)
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return run.ContextError(ctx)
+		case err != nil:
+			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.plans[i].tool.Name, err))
+			continue
+		}
+		v.Issues = append(v.Issues, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))]...)
+	}
+	return nil
+}
+
+// failedOnlySchema reports whether the call failed its schema and passed all earlier
+// checks.
+func (p toolPlan) failedOnlySchema(v *middleware.Verdict) bool {
+	if !p.declared() || p.compiled.schema == nil {
+		return false
+	}
+	return !slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool {
+		switch i.Code {
+		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable, codeToolChoice,
+			"syntax", "trailing_data", "utf8", "size", "depth", "number", "unchecked":
+			return true
+		}
+		return false
+	})
+}
+
+// withoutIssues returns a function that reports whether a value has no issue at
+// its place, above it or below it.
+func withoutIssues(issues []middleware.Issue) func(pointer string) bool {
+	refused := map[string]bool{} // the pointers of issues, and all pointers above them
+	at := map[string]bool{}
+	for _, i := range issues {
+		at[i.Pointer] = true
+		for p := i.Pointer; ; p = p[:strings.LastIndexByte(p, '/')] {
+			refused[p] = true
+			if p == "" {
+				break
+			}
+		}
+	}
+	return func(pointer string) bool {
+		if refused[pointer] {
+			return false
+		}
+		for p := pointer; p != ""; {
+			if p = p[:strings.LastIndexByte(p, '/')]; at[p] {
+				return false
+			}
+		}
+		return true
 	}
 }

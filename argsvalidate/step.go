@@ -5,63 +5,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one request on its way through the middleware. It calls the model
-// until all calls are valid or a further attempt must not follow.
-type step struct {
+// validateStep handles one request. It calls the model until all calls are valid or
+// the attempts are exhausted.
+type validateStep struct {
 	v     *Validator
 	next  middleware.ModelCall
-	known toolbox
+	tools requestTools
 	req   *middleware.Request    // the caller's request; it is not modified
-	asked *middleware.Request    // with the failed turns appended
+	first *middleware.Request    // the request of the first attempt: inner layers do not raise, and its sink gets no calls
+	asked *middleware.Request    // the request of the next attempt: first with the failed turns
 	turns [][]middleware.Message // the failed turns
 	tally middleware.Tally
 
-	attempt  int
-	last     *middleware.Response // the last response, as sent except for broken ids
-	answered int                  // the number of the attempt that returned last
-	checked  validation           // the validation of last
-	rejected bool                 // an attempt of this step brought an invalid call
-	refusal  error                // the provider's error, if the last attempt returned one
-	held     *heldBatch           // set with batch.KeepValid
-	failed   []middleware.Verdict // the verdicts of the turn before the last one
-	failures repeat.Watch         // detects repetitions
-	shown    bool                 // the sink has events that were not reset
-	free     bool                 // no further attempt is constrained
-	demanded bool                 // the model was asked once more for a call
+	attempt       int
+	last          *middleware.Response // the last response, as sent except for broken ids
+	answered      int                  // the number of the attempt that returned last
+	checked       validation           // the validation of last
+	rejected      bool                 // the model has sent an invalid call in this step
+	refusal       error                // the provider's error, if it refused the last attempt's call
+	kept          *keptBatch           // with batch.KeepValid, the valid calls of earlier attempts
+	previous      []middleware.Verdict // the verdicts of the attempt before
+	repeats       loopstate.Watch      // detects repeated failures
+	streamed      bool                 // the caller's sink has events that were not reset
+	unconstrained bool                 // no further attempt is constrained
+	askedForCall  bool                 // the step has re-asked for a missing call
 }
 
-// newStep returns the step for req. The sink of the caller is wrapped twice:
-// watched sees every event that the caller gets, and withoutCalls keeps the
-// model's tool calls away from it until they are validated.
-func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
-	s := &step{v: v, next: next, known: v.newToolbox(req), failures: repeat.From(ctx)}
+// newStep returns the step for req. It wraps the caller's sink twice: trackSink
+// tracks the events that the caller gets, and withoutCalls drops the model's tool
+// calls, which are not validated yet.
+func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *validateStep {
+	s := &validateStep{v: v, next: next, tools: requestTools{v: v, req: req}, repeats: loopstate.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
-		guarded.Sink = s.watched(run.Sink("argsvalidate", req.Sink))
+		guarded.Sink = s.trackSink(run.Sink("argsvalidate", req.Sink))
 		req = &guarded
 	}
-	s.req, s.asked = req, req
+	s.req, s.first = req, middleware.MarkInvalid(req)
 	if req.Sink != nil {
-		quiet := *req
-		quiet.Sink = s.withoutCalls(req.Sink)
-		s.asked = &quiet
+		s.first.Sink = s.withoutCalls(req.Sink)
 	}
+	s.asked = s.first
 	return s
 }
 
-// run makes attempts until one of them ends the step. A response without calls
-// to the first attempt is returned without a copy and without a report of this
-// middleware: it is the usual end of an agent run.
-func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+// run makes attempts until one of them ends the step. If the first response has no
+// calls, run returns it without a copy and without a report: agent runs usually end so.
+func (s *validateStep) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
 		asked := s.asked
@@ -69,19 +70,19 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			escalated := *asked
 			escalated.Model, asked = model, &escalated
 		}
-		resp, err := s.call(ctx, middleware.MarkInvalid(asked))
+		resp, err := s.callModel(ctx, asked)
 		done, unusable := true, false
 		if err == nil {
 			_, unusable = resp.Unusable()
 		}
 		switch {
-		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall) && !errors.Is(err, ErrExhausted): // a stack inside has re-asked for the exhausted ones
-			done, resp, err = s.refused(ctx, err)
+		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall) && !errors.Is(err, ErrExhausted): // with ErrExhausted, an inner stack has re-asked
+			done, resp, err = s.afterRefusal(ctx, err)
 		case err != nil:
-			err = s.cut(ctx, err)
-		case unusable && s.held == nil:
-			return s.tally.Finish(s.unusable(ctx, resp))
-		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp) && !s.lacksCall(resp):
+			err = s.interrupted(ctx, err)
+		case unusable && s.kept == nil:
+			return s.tally.Finish(s.unusable(resp))
+		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !choicesHaveCalls(resp) && !s.missingCall(resp):
 			return resp, nil
 		default:
 			done, resp, err = s.handle(ctx, resp)
@@ -89,139 +90,131 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 		if done {
 			return s.finish(resp, err)
 		}
-		if err := s.ended(ctx); err != nil {
+		if err := s.endedError(ctx); err != nil {
 			return s.tally.Finish(nil, err)
 		}
 	}
 }
 
-// verdicts are those on the calls of the message that envelope returns.
-func (s *step) verdicts() []middleware.Verdict {
-	if s.held != nil {
-		return s.held.verdicts
+// outcome is what the step does after a response.
+type outcome uint8
+
+const (
+	outcomeValid      outcome = iota // return the response
+	outcomeReask                     // call the model again, with replies to its calls
+	outcomeAskForCall                // call the model again, for the call that the request demands
+	outcomeEnded                     // return the error of the context
+	outcomeExhausted                 // do what OnExhausted selects
+	outcomeNoCall                    // return ErrNoCall
+	outcomeRuleError                 // return the error of a rule or of the context
+)
+
+// handle validates a response. If done is true, the step returns out and err.
+func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (done bool, out *middleware.Response, err error) {
+	result, reasons := s.classify(ctx, resp, s.validate(ctx, resp))
+	switch result {
+	case outcomeReask:
+		s.reask(ctx, resp.Message)
+		return false, nil, nil
+	case outcomeAskForCall:
+		s.askForCall()
+		return false, nil, nil
 	}
-	return s.checked.verdicts
-}
-
-// status is that of the message that envelope returns.
-func (s *step) status() middleware.Status { return s.statusOf(s.verdicts()) }
-
-// statusOf returns the status for verdicts. Calls in further choices are not
-// validated, so a response that has some is at best unchecked.
-func (s *step) statusOf(verdicts []middleware.Verdict) middleware.Status {
-	status := middleware.StatusOf(verdicts)
-	if status != middleware.Invalid && othersCall(s.last) {
-		return middleware.Unchecked
+	s.record(nil)
+	switch result {
+	case outcomeEnded:
+		return false, nil, nil
+	case outcomeExhausted:
+		out, err = s.exhausted(ctx, reasons)
+	case outcomeNoCall:
+		err = &Error{Response: s.last, reasons: reasons}
+	case outcomeRuleError:
+		err = s.ruleError(ctx, reasons)
+	default:
+		out = s.accepted(resp)
 	}
-	return status
+	return true, out, err
 }
 
-// valid reports whether the i-th call of the message that envelope returns is
-// valid.
-func (s *step) valid(i int) bool {
-	verdicts := s.verdicts()
-	return i < len(verdicts) && verdicts[i].OK()
-}
-
-// ended returns the error of a context that is done, together with the issues
-// of the last response. It returns nil while ctx is not done.
-func (s *step) ended(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
+// validate validates the calls of a response. It returns the error of a rule that could
+// not decide, or of ctx.
+func (s *validateStep) validate(ctx context.Context, resp *middleware.Response) error {
+	s.last, s.answered, s.refusal = s.withIDs(resp), s.attempt, nil
+	s.checked = s.v.newValidation(s.req, &s.tools, s.last.Message.ToolCalls)
+	s.checked.reasked = s.attempt > 1
+	err := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
+	if err == nil {
+		s.checked.kept, s.checked.repeated = s.keptSiblings()
+		s.checked.enforceChoice()
+		err = s.checked.runAllRules(ctx)
 	}
-	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, run.ContextError(ctx), s.wrong())
+	s.noteIDs(resp.Message)
+	return err
 }
 
-// cut adds the issues of the last response to the error of a model call that
-// the context interrupted.
-func (s *step) cut(ctx context.Context, err error) error {
-	if s.attempt == 1 || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
-		return err
+// classify returns the outcome of a response. err is the result of validate. If the
+// outcome is an error, reasons are its causes.
+func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, err error) (_ outcome, reasons []error) {
+	if choicesHaveCalls(resp) {
+		s.tally.Note("not asked again: another choice of the answer holds tool calls, which were not validated")
 	}
-	return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, err, s.wrong())
-}
-
-// wrong returns the reasons why the last response is invalid, as an error.
-func (s *step) wrong() *Error {
+	if _, unusable := resp.Unusable(); unusable && s.kept != nil {
+		return outcomeExhausted, []error{ErrExhausted, ErrInvalid, errUnusable}
+	}
+	if err == nil && s.missingCall(resp) && !(s.kept != nil && s.kept.complete()) {
+		again, raises := s.afterNoCall()
+		switch {
+		case again:
+			return outcomeAskForCall, nil
+		case s.kept != nil: // OnExhausted applies to the kept batch, which is not lost
+			return outcomeExhausted, []error{ErrExhausted, ErrInvalid, ErrNoCall}
+		case raises:
+			return outcomeNoCall, []error{ErrExhausted, ErrNoCall}
+		}
+	}
+	s.updateBatch()
+	if err == nil {
+		err = s.recheckKept(ctx)
+	}
 	switch {
-	case s.refusal != nil && s.held == nil:
-		return &Error{Response: s.last, reasons: []error{ErrInvalid, s.refusal}}
-	case s.refusal != nil:
-		e := s.whole().failure(ErrInvalid, s.refusal)
-		e.Response = s.answer()
-		return e
+	case err != nil:
+		return outcomeRuleError, []error{ErrRule, err}
+	case !anyInvalid(s.outputVerdicts()):
+		return outcomeValid, nil
 	}
-	e := s.whole().failure(ErrInvalid)
-	e.Response = s.answer()
+	if reasons = s.outOfAttempts(); reasons != nil {
+		return outcomeExhausted, reasons
+	}
+	if ctx.Err() != nil {
+		return outcomeEnded, nil
+	}
+	return outcomeReask, nil
+}
+
+// ruleError returns the error for reasons: ErrRule and the error of a rule or of ctx.
+func (s *validateStep) ruleError(ctx context.Context, reasons []error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, reasons[1], s.asError())
+	}
+	e := s.checked.newError(reasons...)
+	e.Response = s.last
 	return e
 }
 
-// handle validates a response. If done is true, resp and err are the outcome.
-func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
-	s.last, s.answered, s.refusal = s.sound(resp), s.attempt, nil
-	s.checked = s.v.newValidation(s.req, &s.known, s.last.Message.ToolCalls)
-	s.checked.again = s.attempt > 1
-	ruleErr := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
-	if ruleErr == nil {
-		s.checked.held, s.checked.repeated = s.heldSiblings()
-		s.checked.obeyChoice()
-		ruleErr = s.checked.rules(ctx)
-	}
-	s.noteIDs(resp.Message)
-	if othersCall(resp) {
-		s.tally.Note("not asked again: another choice of the answer holds tool calls, which were not validated")
-	}
-	if _, unusable := resp.Unusable(); unusable && s.held != nil {
-		return s.stillHeld(ctx, errUnusable)
-	}
-	if ruleErr == nil && s.lacksCall(resp) && !(s.held != nil && s.held.complete()) {
-		if done, err := s.demand(ctx); !done || err != nil {
-			return done, nil, err
-		}
-		if s.held != nil {
-			return s.stillHeld(ctx, ErrNoCall)
-		}
-	}
-	s.hold()
-	if ruleErr == nil {
-		ruleErr = s.recheck(ctx)
-	}
-	var reasons []error
-	if ruleErr == nil && s.anyOpen() {
-		reasons = s.outOfAttempts()
-		if reasons == nil && ctx.Err() == nil {
-			s.rejected = s.rejected || s.modelsFault()
-			s.ask(ctx, resp.Message)
-			return false, nil, nil
-		}
-	}
-	s.record(nil)
-	if ruleErr == nil && reasons == nil && s.anyOpen() {
-		return false, nil, nil // run ends the step with the error of ctx
-	}
-	switch {
-	case ruleErr != nil && ctx.Err() != nil:
-		return true, nil, fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, ruleErr, s.wrong())
-	case ruleErr != nil:
-		e := s.checked.failure(ErrRule, ruleErr)
-		e.Response = s.last
-		return true, nil, e
-	case reasons != nil:
-		out, err := s.exhausted(ctx, reasons)
-		return true, out, err
-	}
-	out := s.envelope()
-	if out.Report.Status = s.status(); out.Report.Status == middleware.NoCalls {
+// accepted returns the response for valid calls.
+func (s *validateStep) accepted(resp *middleware.Response) *middleware.Response {
+	out := s.output()
+	if out.Report.Status = s.statusOf(s.outputVerdicts()); out.Report.Status == middleware.NoCalls {
 		out.Report.Status = resp.Report.Status // of the text, in a layer inside
 	}
 	if s.rejected && len(out.Message.ToolCalls) == 0 {
 		s.tally.Note("the step began with an invalid tool call and ended in an answer without one")
 	}
-	return true, out, nil
+	return out
 }
 
-// sound returns resp, or a copy with the role and the ids that it lacks.
-func (s *step) sound(resp *middleware.Response) *middleware.Response {
+// withIDs returns resp, or a copy in which missing ids and a missing role are set.
+func (s *validateStep) withIDs(resp *middleware.Response) *middleware.Response {
 	m := history.FixIDs(s.req.Messages, resp.Message)
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant) // some clients leave the role out
 	if m.Role == resp.Message.Role && slices.Equal(m.ToolCalls, resp.Message.ToolCalls) {
@@ -232,31 +225,11 @@ func (s *step) sound(resp *middleware.Response) *middleware.Response {
 	return &fixed
 }
 
-// record adds the verdicts and the notes to the report.
-func (s *step) record(replies []middleware.Message) {
-	s.tally.SetVerdicts(s.checked.verdicts, replies)
-	s.noteAll(&s.checked)
-	s.failed = s.checked.verdicts
-}
-
-// noteAll adds the notes of j to the report, and the failures of the last
-// validation. It clears the failures, because it may run again for one attempt.
-func (s *step) noteAll(j *validation) {
-	for _, n := range j.notes {
-		s.tally.Note(n)
-	}
-	for _, err := range s.checked.failures {
-		s.tally.Fail(err)
-	}
-	s.checked.failures = nil
-}
-
-// refused re-asks after a tool call that the provider itself refused. Since
-// there is no message of the model to reply to, a user message says what was
-// wrong.
-func (s *step) refused(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
+// afterRefusal re-asks after the provider has refused a tool call of its model. There
+// is no message of the model to reply to, so a user message describes the mistake.
+func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
 	reasons := []error{ErrExhausted, ErrInvalid, err}
-	if s.repeated(repeat.Refusal(err), s.v.o.MaxAttempts) {
+	if s.isRepeating(loopstate.Refusal(err), s.v.o.MaxAttempts) {
 		reasons = append(reasons, ErrRepeated)
 	}
 	if s.attempt >= s.v.o.MaxAttempts || len(reasons) > 3 {
@@ -267,40 +240,147 @@ func (s *step) refused(ctx context.Context, err error) (done bool, _ *middleware
 		return true, out, err
 	}
 	s.refusal, s.rejected = err, true
-	reply := middleware.User(refusedText(err, s.known.available(), s.attempt))
+	reply := middleware.User(refusedText(err, s.tools.available(), s.attempt))
 	s.tally.SetVerdicts(nil, []middleware.Message{reply})
 	s.extend([]middleware.Message{reply})
 	return false, nil, nil
 }
 
-// turn returns the messages that the next request appends: the failed message
-// and the replies to its calls. Replaced ids are numbered across the failed
-// turns, so that they stay unique.
-func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.Message {
-	n := len(s.checked.calls)
-	echo := s.last.Message
-	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
-	echo = echo.Clone()
-	for i, c := range history.FixIDs(s.asked.Messages, sent).ToolCalls {
-		if sent.ToolCalls[i].ID != echo.ToolCalls[i].ID {
-			echo.ToolCalls[i].ID = c.ID
+// outOfAttempts returns why no further attempt may follow, or nil.
+func (s *validateStep) outOfAttempts() []error {
+	limit := 0
+	for v := range s.invalid() {
+		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
+	}
+	if s.isRepeating(loopstate.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
+		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
+	}
+	if s.attempt >= limit {
+		return []error{ErrExhausted, ErrInvalid}
+	}
+	for _, c := range s.checked.calls {
+		if c.Kind == middleware.KindBuiltin {
+			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", text.Label(c.Name)))
+			return []error{ErrExhausted, ErrInvalid}
 		}
 	}
-	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, &s.checked, s.attempt, s.failures.Same() > 1, false))
-	if left := s.held.left(); left != "" {
-		last := &turn[len(turn)-1]
-		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."
+	if choicesHaveCalls(s.last) || s.last.Report.Status == middleware.Invalid { // a stack inside has re-asked already
+		return []error{ErrExhausted, ErrInvalid}
 	}
-	return turn
+	return nil
 }
 
-// envelope returns a copy of the response, with its valid calls as validated
-// and its other calls as sent.
-func (s *step) envelope() *middleware.Response {
-	out, message := *s.last, written(s.last.Message, s.checked.verdicts)
-	if s.held != nil {
-		out, message = *s.held.resp, s.held.message
+// isRepeating records the failure of this attempt. It reports whether the step
+// ends before the limit: after the third failure in a row that repeats earlier
+// ones. Failures of earlier steps of an agent loop count.
+func (s *validateStep) isRepeating(what string, limit int) bool {
+	s.repeats.Failed(what)
+	why := s.repeats.Ended(s.attempt, "invalid calls")
+	if why == "" || s.attempt >= limit {
+		return false
+	}
+	s.tally.Note(why)
+	return true
+}
+
+// exhausted applies OnExhausted. If the settings of the tools differ, the strictest
+// setting applies.
+func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
+	drop, raise := false, false
+	for v := range s.invalid() {
+		p := s.v.o.forTool(v.Call.Name).OnExhausted
+		drop = drop || p == middleware.DropInvalid
+		raise = raise || p != middleware.DropInvalid && p != middleware.Pass
+	}
+	out := s.output()
+	if drop && !raise {
+		var valid []middleware.ToolCall
+		var dropped []string
+		for i, c := range out.Message.ToolCalls {
+			if s.validCall(i) {
+				valid = append(valid, c)
+			} else {
+				dropped = append(dropped, text.Label(c.ID))
+			}
+		}
+		if len(valid) > 0 {
+			s.tally.Note("invalid calls were dropped: " + listWithMore(dropped[:min(len(dropped), maxNamed)], len(dropped)))
+			out.Message.ToolCalls = valid
+			out.Report.Status = s.statusOf(slices.DeleteFunc(slices.Clone(s.outputVerdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
+			return out, nil
+		}
+		raise = true
+	}
+	if raise {
+		whole := s.outputValidation()
+		e := s.outputError(reasons...)
+		e.attempts = s.attempt
+		e.Replies = batch.Replies(whole.verdicts, s.v.o.Batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
+		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
+		s.noteAll(whole)                                       // the replies may have added notes
+		return nil, e
+	}
+	out.Report.Status = middleware.Invalid
+	return out, nil
+}
+
+// errUnusable is the reason why a message without calls is invalid.
+var errUnusable = errors.New("argsvalidate: the message holds neither a call that can be read nor an answer")
+
+// unusable applies OnExhausted to a message that an inner layer could not read. That
+// layer has already re-asked the model, and the message has no calls to drop.
+func (s *validateStep) unusable(resp *middleware.Response) (*middleware.Response, error) {
+	if s.v.o.OnExhausted == middleware.Pass {
+		return resp, nil
+	}
+	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnusable}}
+}
+
+// endedError returns the error of ctx with the issues of the last response; nil if ctx
+// has not ended.
+func (s *validateStep) endedError(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, run.ContextError(ctx), s.asError())
+}
+
+// interrupted adds the issues of the last response to the error of a model call, if
+// ctx has ended.
+func (s *validateStep) interrupted(ctx context.Context, err error) error {
+	if s.attempt == 1 || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, err, s.asError())
+}
+
+// asError returns the error for the last response, which is invalid.
+func (s *validateStep) asError() *Error {
+	switch {
+	case s.refusal == nil:
+		return s.outputError(ErrInvalid)
+	case s.kept == nil:
+		return &Error{Response: s.last, reasons: []error{ErrInvalid, s.refusal}}
+	}
+	return s.outputError(ErrInvalid, s.refusal)
+}
+
+// outputError returns an error with the last response as sent, or with the kept batch and
+// its corrections.
+func (s *validateStep) outputError(reasons ...error) *Error {
+	e := s.outputValidation().newError(reasons...)
+	if e.Response = s.last; s.kept != nil {
+		e.Response = s.output()
+	}
+	return e
+}
+
+// output returns a copy of the last response, or of the kept batch: valid calls as
+// validated, other calls as sent.
+func (s *validateStep) output() *middleware.Response {
+	out, message := *s.last, withValidCalls(s.last.Message, s.checked.verdicts)
+	if s.kept != nil {
+		out, message = *s.kept.resp, s.kept.message
 		out.FinishReason, out.Choices = s.last.FinishReason, s.last.Choices
 		if len(s.last.Message.ToolCalls) == 0 {
 			out.FinishReason = middleware.FinishToolCalls
@@ -310,11 +390,171 @@ func (s *step) envelope() *middleware.Response {
 	return &out
 }
 
-// answer returns the response for errors: the last one as sent, or the held
-// batch with its corrections.
-func (s *step) answer() *middleware.Response {
-	if s.held == nil {
-		return s.last
+// outputValidation returns the validation of the output.
+func (s *validateStep) outputValidation() *validation {
+	if s.kept == nil {
+		return &s.checked
 	}
-	return s.envelope()
+	j := s.checked
+	j.calls, j.excess, j.notes = s.kept.message.ToolCalls, nil, nil
+	j.verdicts, j.plans, j.docs = s.kept.verdicts, s.kept.plans, nil
+	return &j
+}
+
+// withValidCalls returns m with its valid calls as validated.
+func withValidCalls(m middleware.Message, verdicts []middleware.Verdict) middleware.Message {
+	copied := false
+	for i := range verdicts {
+		if v := &verdicts[i]; v.OK() && v.Call != m.ToolCalls[i] {
+			if !copied {
+				m, copied = m.Clone(), true
+			}
+			m.ToolCalls[i] = v.Call
+		}
+	}
+	return m
+}
+
+// outputVerdicts returns the verdicts on the calls of the output.
+func (s *validateStep) outputVerdicts() []middleware.Verdict {
+	if s.kept != nil {
+		return s.kept.verdicts
+	}
+	return s.checked.verdicts
+}
+
+// statusOf returns the status for verdicts. Calls in further choices are not
+// validated, so a response with such calls is never valid.
+func (s *validateStep) statusOf(verdicts []middleware.Verdict) middleware.Status {
+	status := middleware.StatusOf(verdicts)
+	if status != middleware.Invalid && choicesHaveCalls(s.last) {
+		return middleware.Unchecked
+	}
+	return status
+}
+
+// validCall reports whether the i-th call of the output is valid.
+func (s *validateStep) validCall(i int) bool {
+	verdicts := s.outputVerdicts()
+	return i < len(verdicts) && verdicts[i].OK()
+}
+
+// invalid yields the verdicts on the calls that must still be corrected.
+func (s *validateStep) invalid() iter.Seq[middleware.Verdict] {
+	verdicts := s.outputVerdicts()
+	return func(yield func(middleware.Verdict) bool) {
+		for i := range verdicts {
+			if !verdicts[i].OK() && !yield(verdicts[i]) {
+				return
+			}
+		}
+	}
+}
+
+func anyInvalid(verdicts []middleware.Verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() })
+}
+
+// choicesHaveCalls reports whether another choice of the response has tool calls.
+// Such a response cannot be re-asked, and those calls are not validated.
+func choicesHaveCalls(resp *middleware.Response) bool {
+	return slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 })
+}
+
+// record adds the verdicts and the notes to the report.
+func (s *validateStep) record(replies []middleware.Message) {
+	s.tally.SetVerdicts(s.checked.verdicts, replies)
+	s.noteAll(&s.checked)
+	s.previous = s.checked.verdicts
+}
+
+// noteAll adds the notes of j and the failures of the last validation to the report. It
+// clears the failures, because it may run twice in an attempt.
+func (s *validateStep) noteAll(j *validation) {
+	for _, n := range j.notes {
+		s.tally.Note(n)
+	}
+	for _, err := range s.checked.failures {
+		s.tally.Fail(err)
+	}
+	s.checked.failures = nil
+}
+
+// noteIDs adds the replaced ids to the changes of the verdicts.
+func (s *validateStep) noteIDs(sent middleware.Message) {
+	for i, c := range sent.ToolCalls[:len(s.checked.calls)] {
+		if id := s.checked.calls[i].ID; id != c.ID {
+			v := &s.checked.verdicts[i]
+			v.Changes = append(v.Changes, middleware.Change{By: "id", Before: c.ID, After: id})
+		}
+	}
+}
+
+// noteLost adds a note for each valid call that the model did not repeat in its
+// corrected message.
+func (s *validateStep) noteLost() {
+	for _, c := range batch.Lost(s.previous, s.last.Message) {
+		s.tally.Note(fmt.Sprintf("a valid call to %s in attempt %d did not come back with the corrected ones", text.Label(c.Name), s.attempt-1))
+	}
+}
+
+// withoutCalls drops tool calls, which are not validated yet: sendCalls sends the valid
+// calls later. It drops an EventReset without events before it.
+func (s *validateStep) withoutCalls(sink middleware.Sink) middleware.Sink {
+	return func(e middleware.Event) error {
+		if e.Kind == middleware.EventToolCall || e.Kind == middleware.EventReset && !s.streamed {
+			return nil
+		}
+		return sink(e)
+	}
+}
+
+// trackSink tracks whether sink has events that were not reset.
+func (s *validateStep) trackSink(sink middleware.Sink) middleware.Sink {
+	return func(e middleware.Event) error {
+		s.streamed = e.Kind != middleware.EventReset
+		return sink(e)
+	}
+}
+
+// finish sends the valid calls to the sink and completes the report.
+func (s *validateStep) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
+	if err == nil && s.req.Sink != nil {
+		err = s.sendCalls(resp)
+	}
+	return s.tally.Finish(resp, err)
+}
+
+// sendCalls sends the valid calls of the returned response to the sink. If the response
+// is from an earlier attempt than the last, EventReset and its text come first.
+func (s *validateStep) sendCalls(resp *middleware.Response) error {
+	var events []middleware.Event
+	returned := s.answered
+	if s.kept != nil {
+		returned = s.kept.attempt
+	}
+	if returned < s.attempt {
+		if s.streamed {
+			events = append(events, middleware.Event{Kind: middleware.EventReset})
+		}
+		for _, p := range resp.Message.Parts {
+			switch {
+			case p.Kind == middleware.PartText && p.Text != "":
+				events = append(events, middleware.Event{Kind: middleware.EventText, Text: p.Text})
+			case p.Kind == middleware.PartReasoning && p.Text != "":
+				events = append(events, middleware.Event{Kind: middleware.EventReasoning, Text: p.Text})
+			}
+		}
+	}
+	for i, c := range resp.Message.ToolCalls {
+		if resp.Report.Status != middleware.Invalid || s.validCall(i) {
+			events = append(events, middleware.Event{Kind: middleware.EventToolCall, Call: &c})
+		}
+	}
+	for _, e := range events {
+		if err := s.req.Sink(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }

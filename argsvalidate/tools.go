@@ -2,10 +2,13 @@ package argsvalidate
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/announce"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/mend"
@@ -13,14 +16,175 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// plan says how calls to one tool are validated. The zero plan is that of an
+// requestTools are the tools of one step: the Validator's own and the request's. It looks
+// up each tool once, not once for each call.
+type requestTools struct {
+	v             *Validator
+	req           *middleware.Request
+	plans         []toolPlan      // of the declared tools that were looked up
+	names         []string        // see available
+	announcements *announce.Tools // see announced
+	variants      *mend.Names     // see match
+	hints         hints           // for the replies
+	notedMisspelt bool            // misspeltNames has run
+}
+
+// find returns the plan for the tool with this name in the namespace of a call. The
+// Validator's own tools replace the request's.
+func (t *requestTools) find(name, space string) toolPlan {
+	for _, p := range t.plans {
+		if p.tool.Name == name && p.space == space {
+			return p
+		}
+	}
+	p := t.v.plan(t.req.Tools, name, space)
+	if p.declared() {
+		t.plans = append(t.plans, p)
+	}
+	return p
+}
+
+// available returns the names of the tools that a model may call, in order, each once.
+func (t *requestTools) available() []string {
+	if t.names != nil {
+		return t.names
+	}
+	t.names = []string{}
+	listed := map[string]bool{"": true, announce.Placeholder: true}
+	for _, tool := range slices.Concat(t.v.o.Tools, t.req.Tools) {
+		if tool.Kind != middleware.KindHosted && !listed[tool.Name] {
+			listed[tool.Name] = true
+			t.names = append(t.names, tool.Name)
+		}
+	}
+	return t.names
+}
+
+// has reports whether a model may call a tool of that name.
+func (t *requestTools) has(name string) bool { return slices.Contains(t.available(), name) }
+
+// announced returns the tools that the request announces without listing them.
+func (t *requestTools) announced() *announce.Tools {
+	if t.announcements == nil {
+		t.announcements = announce.New(t.req)
+	}
+	return t.announcements
+}
+
+// match returns the available tool that an unknown name is a variant of.
+func (t *requestTools) match(name string) (string, bool) {
+	if t.variants == nil {
+		t.variants = mend.NewNames(t.available())
+	}
+	return t.variants.Match(name)
+}
+
+// plan returns the plan for a name. It ignores hosted tools, because the provider runs
+// them. A call without a namespace is to a tool without a namespace or, without such a
+// tool, to a tool of any namespace. A call with an undeclared namespace is to a tool
+// without a namespace. If several different tools remain, the plan is ambiguous: it is
+// unknown which schema the provider shows to the model.
+func (v *Validator) plan(requested []middleware.Tool, name, space string) toolPlan {
+	if name == "" {
+		return toolPlan{}
+	}
+	for i := range v.o.Tools {
+		if t := &v.o.Tools[i]; t.Name == name && t.Kind != middleware.KindHosted {
+			p := v.newPlan(t)
+			p.space = space
+			return p
+		}
+	}
+	var match *middleware.Tool
+	exact, ambiguous, own := false, false, space
+	if !slices.ContainsFunc(requested, func(t middleware.Tool) bool { return t.Namespace == space }) {
+		own = ""
+	}
+	for i := range requested {
+		t := &requested[i]
+		if t.Name != name || t.Kind == middleware.KindHosted || t.Namespace != own && (space != "" || exact) {
+			continue
+		}
+		if t.Namespace == own && !exact {
+			match, exact, ambiguous = nil, true, false
+		}
+		if match == nil {
+			match = t
+		}
+		ambiguous = ambiguous || t.Kind != match.Kind || !bytes.Equal(t.Parameters, match.Parameters)
+	}
+	if match == nil {
+		return toolPlan{}
+	}
+	if ambiguous {
+		match = &middleware.Tool{Name: name, Namespace: match.Namespace}
+	}
+	p := v.newPlan(match)
+	p.space, p.ambiguous = space, ambiguous
+	return p
+}
+
+// toolPlan describes how calls to one tool are validated. The zero toolPlan is for an
 // undeclared tool.
-type plan struct {
-	tool     *middleware.Tool
-	space    string // the namespace that the calls name
-	o        ToolOptions
-	compiled *compiled
-	twice    bool // declared more than once, and not in the same way
+type toolPlan struct {
+	tool      *middleware.Tool
+	space     string // the namespace that the calls name
+	options   ToolOptions
+	compiled  *compiled
+	ambiguous bool // declared more than once, and not in the same way
+}
+
+// newPlan returns the plan for t. Only function tools have a schema: the input of other
+// kinds is not JSON.
+func (v *Validator) newPlan(t *middleware.Tool) toolPlan {
+	raw := bytes.TrimSpace(t.Parameters)
+	if string(raw) == "null" || t.Kind != middleware.KindFunction {
+		raw = nil
+	}
+	return toolPlan{tool: t, options: v.o.forTool(t.Name), compiled: v.schemas.Get(raw)}
+}
+
+func (p toolPlan) declared() bool { return p.tool != nil }
+
+// unusable reports whether the tool's schema cannot be used, or is ambiguous.
+func (p toolPlan) unusable() bool { return p.declared() && (p.compiled.unusable || p.ambiguous) }
+
+// stripper returns the stripper for the strip mode of the tool; nil if there is
+// nothing to strip.
+func (p toolPlan) stripper() *strip.Stripper { return p.compiled.strip[p.options.Strip]() }
+
+// notes returns the remarks on the tool's schema, with the tool's name.
+func (p toolPlan) notes() []string {
+	if p.tool == nil || len(p.compiled.notes) == 0 && !p.ambiguous {
+		return nil
+	}
+	var notes []string
+	for _, n := range p.compiled.notes {
+		notes = append(notes, fmt.Sprintf("tool %s: %s", p.tool.Name, n))
+	}
+	if p.ambiguous {
+		notes = append(notes, fmt.Sprintf("tool %s: declared more than once with different schemas, so its calls are not validated", p.tool.Name))
+	}
+	return notes
+}
+
+// surelyValid returns true if one scan, without parsing, shows that the arguments are
+// valid and have nothing to strip. If it returns false, they may be valid too.
+func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
+	if p.compiled.schema == nil || p.options.Properties != BySchema {
+		return false
+	}
+	empties := schema.AllowEmpty // WhenInvalid and Off leave a valid call alone
+	switch p.options.Strip {
+	case strip.Optional:
+		empties = schema.RefuseOptional
+	case strip.All:
+		empties = schema.RefuseAnyEmpty
+	}
+	if empties != schema.AllowEmpty && len(v.o.Placeholders) > 0 {
+		return false
+	}
+	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties)
 }
 
 // compiled holds everything that is derived from one schema text.
@@ -34,27 +198,9 @@ type compiled struct {
 	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
 }
 
-// maxCached limits the compiled schemas that a Validator keeps, in bytes by
-// footprint. One agent rarely has more than a few hundred tools, of some 50 to
-// 250 kB each.
-const maxCached = 256 << 20
-
-// footprint estimates the memory of a schema that has been used to validate,
-// strip and repair calls. The text takes up to 80 times its length, a
-// subschema 1.5 kB and an instruction of a pattern 400 bytes. TestFootprint
-// measures this.
-func footprint(raw []byte, s *schema.Schema) int {
-	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 80, 1500, 400
-	if s == nil {
-		return overhead + perByte*min(len(raw), schema.Limits.Bytes) + 2*len(raw)
-	}
-	subschemas := min(bytes.Count(raw, []byte{'{'}), schema.MaxSubschemas)
-	return overhead + perByte*len(raw) + perSubschema*subschemas + perInstruction*s.Instructions()
-}
-
-// compile compiles a schema text, and returns its footprint too. Strippers are
-// made on first use, because most tools need only one mode. A text that does not
-// compile can still be read for repairs and hints.
+// compile compiles a schema text, and returns its footprint too. It makes strippers on
+// first use, because most tools need only one mode. Repairs and hints can use a text
+// that does not compile.
 func (v *Validator) compile(raw []byte) (*compiled, int) {
 	if uri, ok := schema.Dialect(v.o.Dialect); ok {
 		raw = schema.InDialect(raw, uri, false)
@@ -87,161 +233,120 @@ func readView(raw []byte) *view.View {
 	return v
 }
 
-// toolbox holds the tools of one step: the Validator's own and the request's.
-// Each tool is looked up once, not for each call.
-type toolbox struct {
-	v        *Validator
-	req      *middleware.Request
-	plans    []plan          // of the declared tools that were looked up
-	texts    []string        // see announcing
-	rows     map[string]bool // see qwen
-	names    []string        // the names of the tools that a model may call; see available
-	variants *mend.Names     // the same names; see meant
-	hints    hints           // of the feedback texts
-	checked  bool            // misspelt has run
+// maxCached limits the compiled schemas that a Validator keeps, in bytes by
+// footprint. One agent rarely has more than a few hundred tools, of some 50 to
+// 250 kB each.
+const maxCached = 256 << 20
+
+// footprint estimates the memory of a schema that has been used to validate,
+// strip and repair calls. The text takes up to 80 times its length, a
+// subschema 1.5 kB and an instruction of a pattern 400 bytes. TestFootprint
+// measures this.
+func footprint(raw []byte, s *schema.Schema) int {
+	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 80, 1500, 400
+	if s == nil {
+		return overhead + perByte*min(len(raw), schema.Limits.Bytes) + 2*len(raw)
+	}
+	subschemas := min(bytes.Count(raw, []byte{'{'}), schema.MaxSubschemas)
+	return overhead + perByte*len(raw) + perSubschema*subschemas + perInstruction*s.Instructions()
 }
 
-func (v *Validator) newToolbox(req *middleware.Request) toolbox { return toolbox{v: v, req: req} }
-
-// find returns the plan for the tool of that name in the namespace of a call. The
-// Validator's own tools come first, then the request's.
-func (t *toolbox) find(name, space string) plan {
-	for _, p := range t.plans {
-		if p.tool.Name == name && p.space == space {
-			return p
-		}
-	}
-	p := t.v.find(t.req.Tools, name, space)
-	if p.declared() {
-		t.plans = append(t.plans, p)
-	}
-	return p
+// scopedRule is a rule that names its tools and its path.
+type scopedRule interface {
+	scope() (tools []string, path string)
 }
 
-// available returns the names of the tools that a model may call, in order.
-func (t *toolbox) available() []string {
-	if t.names == nil {
-		t.names = t.v.available(t.req.Tools)
-	}
-	return t.names
-}
+// maxScopeTools is the largest number of tools for which the path of a rule
+// without tool names is looked up in every schema.
+const maxScopeTools = 100
 
-// meant returns the available tool that an unknown name is a variant of.
-func (t *toolbox) meant(name string) (string, bool) {
-	if t.variants == nil {
-		t.variants = mend.NewNames(t.available())
-	}
-	return t.variants.Match(name)
-}
-
-// find returns the plan for a name. Hosted tools do not count, because the
-// provider runs them. A call without a namespace is to a tool without one or, if
-// there is none, to a tool of any namespace; a call with a namespace of which no tool
-// is declared is to a tool without one. If several tools are left, and differ, no
-// schema is known to be the one that the provider shows to the model.
-func (v *Validator) find(requested []middleware.Tool, name, space string) plan {
-	if name == "" {
-		return plan{}
-	}
-	for i := range v.o.Tools {
-		if t := &v.o.Tools[i]; t.Name == name && t.Kind != middleware.KindHosted {
-			p := v.plan(t)
-			p.space = space
-			return p
-		}
-	}
-	var found *middleware.Tool
-	exact, twice, own := false, false, space
-	if !slices.ContainsFunc(requested, func(t middleware.Tool) bool { return t.Namespace == space }) {
-		own = ""
-	}
-	for i := range requested {
-		t := &requested[i]
-		if t.Name != name || t.Kind == middleware.KindHosted || t.Namespace != own && (space != "" || exact) {
-			continue
-		}
-		if t.Namespace == own && !exact {
-			found, exact, twice = nil, true, false
-		}
-		if found == nil {
-			found = t
-		}
-		twice = twice || t.Kind != found.Kind || !bytes.Equal(t.Parameters, found.Parameters)
-	}
-	if found == nil {
-		return plan{}
-	}
-	if twice {
-		found = &middleware.Tool{Name: name, Namespace: found.Namespace}
-	}
-	p := v.plan(found)
-	p.space, p.twice = space, twice
-	return p
-}
-
-// plan returns the plan for t. Only function tools have a schema to satisfy: the
-// input of other kinds is not JSON.
-func (v *Validator) plan(t *middleware.Tool) plan {
-	raw := bytes.TrimSpace(t.Parameters)
-	if string(raw) == "null" || t.Kind != middleware.KindFunction {
-		raw = nil
-	}
-	return plan{tool: t, o: v.o.forTool(t.Name), compiled: v.schemas.Get(raw)}
-}
-
-func (p plan) declared() bool { return p.tool != nil }
-
-// unusable reports whether the tool has a schema and it cannot be used, or is not
-// known.
-func (p plan) unusable() bool { return p.declared() && (p.compiled.unusable || p.twice) }
-
-// stripper returns the stripper for the strip mode of the tool; nil if there is
-// nothing to strip.
-func (p plan) stripper() *strip.Stripper { return p.compiled.strip[p.o.Strip]() }
-
-// notes are those of p, with the tool's name.
-func (p plan) notes() []string {
-	if p.tool == nil || len(p.compiled.notes) == 0 && !p.twice {
+// misspeltNames returns remarks on the names and paths in the options that match no tool,
+// once.
+func (t *requestTools) misspeltNames(ctx context.Context) []string {
+	if t.notedMisspelt {
 		return nil
 	}
+	t.notedMisspelt = true
 	var notes []string
-	for _, n := range p.compiled.notes {
-		notes = append(notes, fmt.Sprintf("tool %s: %s", p.tool.Name, n))
+	unknown := func(where, name string) {
+		if announced, err := t.announced().Has(ctx, name); announced || err != nil {
+			return
+		}
+		note := fmt.Sprintf("%s: no tool is named %q", where, schema.Clip(name))
+		if meant := schema.SuggestTool(name, t.available()); meant != "" {
+			note += fmt.Sprintf("; did you mean %q?", meant)
+		}
+		notes = append(notes, note)
 	}
-	if p.twice {
-		notes = append(notes, fmt.Sprintf("tool %s: declared more than once with different schemas, so its calls are not validated", p.tool.Name))
+	for _, name := range t.v.perTool {
+		if !t.has(name) {
+			unknown("Options.PerTool", name)
+		}
+	}
+	for n, r := range t.v.o.Rules {
+		s, ok := unwrapRule(r).(scopedRule)
+		if !ok {
+			continue
+		}
+		tools, path := s.scope()
+		for _, name := range tools {
+			if !t.has(name) {
+				unknown(t.v.ruleName(n), name)
+			} else if p := t.find(name, ""); !p.compiled.declares(path) {
+				notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "the schema of tool "+name))
+			}
+		}
+		if tools == nil && !t.anyDeclares(path) {
+			notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "no tool's schema"))
+		}
 	}
 	return notes
 }
 
-// surelyValid returns true if the call is valid and there is nothing to strip.
-// That is known after one scan, without parsing. False has no meaning.
-func (v *Validator) surelyValid(p plan, arguments string) bool {
-	if p.compiled.schema == nil || p.o.Properties != BySchema {
-		return false
-	}
-	empties := schema.AllowEmpty // WhenInvalid and Off leave a valid call alone
-	switch p.o.Strip {
-	case strip.Optional:
-		empties = schema.RefuseOptional
-	case strip.All:
-		empties = schema.RefuseAnyEmpty
-	}
-	if empties != schema.AllowEmpty && len(v.o.Placeholders) > 0 {
-		return false
-	}
-	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties)
-}
-
-// available returns the names of all tools that a model may call, each once.
-func (v *Validator) available(requested []middleware.Tool) []string {
-	names := []string{}
-	seen := map[string]bool{"": true, placeholder: true}
-	for _, t := range slices.Concat(v.o.Tools, requested) {
-		if t.Kind != middleware.KindHosted && !seen[t.Name] {
-			seen[t.Name] = true
-			names = append(names, t.Name)
+// undeclaredPaths returns remarks on the rules for a tool whose paths the tool's schema
+// does not declare.
+func (v *Validator) undeclaredPaths(p toolPlan) []string {
+	var notes []string
+	for n, r := range v.o.Rules {
+		if s, ok := unwrapRule(r).(scopedRule); ok {
+			if tools, path := s.scope(); slices.Contains(tools, p.tool.Name) && !p.compiled.declares(path) {
+				notes = append(notes, undeclaredPath(v.ruleName(n), path, "the schema of tool "+p.tool.Name))
+			}
 		}
 	}
-	return names
+	return notes
+}
+
+// undeclaredPath writes the note on a path. who is a schema, or "no tool's
+// schema".
+func undeclaredPath(rule, path, who string) string {
+	verb := " does not declare "
+	if strings.HasPrefix(who, "no ") {
+		verb = " declares "
+	}
+	return fmt.Sprintf("%s: %s%sits path %s", rule, who, verb, schema.Clip(path))
+}
+
+// anyDeclares reports whether the schema of any tool declares the path. With more than
+// maxScopeTools tools it returns true, because the search is too expensive.
+func (t *requestTools) anyDeclares(path string) bool {
+	names := t.available()
+	if path == "" || len(names) == 0 || len(names) > maxScopeTools {
+		return true
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return t.find(name, "").compiled.declares(path) })
+}
+
+// declares reports whether the schema describes a value at the path. It
+// returns true if that is uncertain.
+func (c *compiled) declares(path string) bool {
+	if path == "" || c.schema == nil {
+		return true
+	}
+	if known, ok := c.paths.Load(path); ok {
+		return known.(bool)
+	}
+	declared := c.view().Declares(path)
+	c.paths.Store(path, declared)
+	return declared
 }

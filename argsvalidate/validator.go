@@ -6,31 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/strip"
-)
-
-// Codes of issues that no schema keyword found; see the package comment.
-const (
-	codeTruncated    = "truncated"
-	codeUnknownTool  = "unknown_tool"
-	codeNotObject    = "not_object"
-	codeDuplicateKey = "duplicate_key"
-	codeUndeclared   = "undeclared"
-	codeDecode       = "decode"
-	codeRule         = "rule"
-	codeUndecided    = "undecided"
-	codeTooMany      = "too_many_calls"
-	codeUnusable     = "unusable_schema"
-	codeToolChoice   = "tool_choice"
 )
 
 // Validator validates tool calls. It is safe for concurrent use. It keeps
@@ -52,78 +36,175 @@ func NewValidator(o Options) *Validator {
 	return v
 }
 
+// Middleware returns the middleware that validates each response and re-asks
+// the model. It is safe for concurrent use.
+//
+// A step returns one of these: a response whose calls are all valid; after the
+// last attempt, an *Error or what Options.OnExhausted selects; or the error of
+// the model call. If an inner layer has marked the message as invalid, the step
+// returns it with Pass, and an *Error otherwise.
+//
+// If the first response has no tool calls, the step returns it unchanged, unless
+// the request requires a call (ToolChoice). Then the step re-asks once. If the
+// next response has no call either, the step returns an error with ErrNoCall, or
+// with Pass the response and a note. A refused, filtered or cut off response
+// needs no call, nor does a response with a call that the provider ran.
+//
+// A request's Sink gets only valid tool calls, after the step has accepted
+// them. If the returned message is from an earlier attempt than the last, the
+// Sink first gets EventReset and the text of the returned message.
+func (v *Validator) Middleware() middleware.Middleware {
+	return func(next middleware.ModelCall) middleware.ModelCall {
+		if next == nil {
+			panic("argsvalidate: New: the model call is nil")
+		}
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			loopstate.AddValidator(ctx, v)
+			return newStep(ctx, v, next, req).run(ctx)
+		}
+	}
+}
+
+// Turn is the calls of one message, with their context for rules.
+type Turn struct {
+	Request *middleware.Request   // the request that the model received, with the tools of the calls; nil means an empty request
+	Calls   []middleware.ToolCall // the calls to validate
+	// Beside holds the other calls of the message, such as those that have
+	// run. Rules see them as siblings. They are not validated.
+	Beside    []middleware.ToolCall
+	Truncated bool // the model was cut off while it wrote the last of Calls
+	// NoReplies leaves Error.Replies nil. Set it if you do not read them: writing
+	// the replies takes longer than validating the calls.
+	NoReplies bool
+}
+
+// ValidateTurn validates calls as a step does, without calling a model: after
+// a person has edited them, before they run in another process, or for
+// recorded logs. There is one verdict for each of t.Calls, in order. Ids are
+// not changed.
+//
+// The error is nil exactly when every call is valid or Verdict.Unchecked.
+// Otherwise it is an *Error with the same verdicts, and with ErrInvalid, or
+// with ErrRule and without replies if a rule could not decide. If ctx ends,
+// the error wraps both the context's error and an *Error, and the calls that
+// were not validated to the end have an issue with the code undecided.
+func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verdict, error) {
+	req := t.Request
+	if req == nil {
+		req = &middleware.Request{}
+	}
+	known := requestTools{v: v, req: req}
+	j := v.newValidation(req, &known, t.Calls)
+	j.kept = t.Beside
+	err := j.validate(ctx, t.Truncated)
+	if err == nil {
+		err = j.runAllRules(ctx)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return j.verdicts, fmt.Errorf("argsvalidate: %w: %w", err, j.newError(ErrInvalid))
+	case err != nil:
+		return j.verdicts, j.newError(ErrRule, err)
+	case anyInvalid(j.verdicts):
+		e := j.newError(ErrInvalid)
+		if !t.NoReplies {
+			e.Replies = batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, &j, 1, false, false))
+		}
+		return j.verdicts, e
+	}
+	return j.verdicts, nil
+}
+
+// Validate is ValidateTurn for the calls of one message without a
+// conversation: the request that rules see holds only the tools.
+func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls ...middleware.ToolCall) ([]middleware.Verdict, error) {
+	return v.ValidateTurn(ctx, Turn{Request: &middleware.Request{Tools: tools}, Calls: calls})
+}
+
+// Inspect reports whether calls to tool are validated against a schema (otherwise
+// every JSON object is valid), and returns remarks for an operator: for example, why
+// the schema cannot be used, that it was read leniently, which keyword is not
+// checked, or that the schema does not declare the path of a FieldRule.
+func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []string) {
+	p := v.newPlan(&tool)
+	return p.compiled.schema != nil, append(p.notes(), v.undeclaredPaths(p)...)
+}
+
+// InspectTools returns remarks for an operator about tools before they are
+// offered: the notes of Inspect on each tool, names in Options.PerTool and in
+// rules that match no tool, and paths of rules that no schema declares.
+// Reports repeat the remarks on names and paths in every step.
+func (v *Validator) InspectTools(tools []middleware.Tool) []string {
+	var notes []string
+	known := requestTools{v: v, req: &middleware.Request{Tools: tools}}
+	for _, name := range known.available() {
+		notes = append(notes, known.find(name, "").notes()...)
+	}
+	return append(notes, known.misspeltNames(context.Background())...)
+}
+
 // Parameters returns the properties that the schema of tool declares, in its
 // order, and the properties that it requires, declared or not. Use it for help
 // texts and forms. Both are nil if the schema names no properties or cannot be
 // read. Parameters follows local $ref, allOf, anyOf and oneOf: a name that one
 // branch requires is among the required names. The caller owns the slices.
 func (v *Validator) Parameters(tool middleware.Tool) (accepted, required []string) {
-	read := v.plan(&tool).compiled.view()
+	read := v.newPlan(&tool).compiled.view()
 	declared := view.DeclaredBy(read.Root().Alternatives())
 	return declared.Names, declared.Required
 }
 
+// Codes of issues that are not schema keywords; see the package comment.
+const (
+	codeTruncated    = "truncated"
+	codeUnknownTool  = "unknown_tool"
+	codeNotObject    = "not_object"
+	codeDuplicateKey = "duplicate_key"
+	codeUndeclared   = "undeclared"
+	codeDecode       = "decode"
+	codeRule         = "rule"
+	codeUndecided    = "undecided"
+	codeTooMany      = "too_many_calls"
+	codeUnusable     = "unusable_schema"
+	codeToolChoice   = "tool_choice"
+)
+
 // validation is the validation of the calls of one message.
 type validation struct {
-	v        *Validator
-	req      *middleware.Request
-	known    *toolbox
-	calls    []middleware.ToolCall // within Limits.Calls
-	excess   []middleware.ToolCall // the calls past that limit
-	tools    []plan                // the plan of each of calls
-	docs     []*rawjson.Doc        // the parsed arguments of calls; see doc
-	verdicts []middleware.Verdict  // of calls, then of excess
-	notes    []string
-	held     []middleware.ToolCall // valid calls of an earlier attempt, which will run together with these
-	repeated []bool                // for each call, whether it repeats a held call, which runs instead; nil means that none does
-	failures []error               // of functions of the program
-	timedOut map[string]bool       // functions of the user that timed out
-	again    bool                  // the message is of a re-ask
-	work     schema.Budget         // left for validating the calls
-	repairs  schema.Budget         // left for validating repairs of them
-}
-
-// validated reports whether calls of a kind are validated.
-func validated(k middleware.Kind) bool {
-	return k != middleware.KindCustom && k != middleware.KindBuiltin
+	v            *Validator
+	req          *middleware.Request
+	tools        *requestTools
+	calls        []middleware.ToolCall // within Limits.Calls
+	excess       []middleware.ToolCall // the calls past that limit
+	plans        []toolPlan            // the plan of each of calls
+	docs         []*rawjson.Doc        // the parsed arguments of calls; see doc
+	verdicts     []middleware.Verdict  // of calls, then of excess
+	notes        []string
+	kept         []middleware.ToolCall // valid calls of an earlier attempt, which will run together with these
+	repeated     []bool                // for each call, whether it repeats a kept call, which runs instead; nil means that no call does
+	failures     []error               // of the program's functions, such as rules
+	timedOut     map[string]bool       // the program's functions that timed out
+	reasked      bool                  // the message answers a re-ask
+	budget       schema.Budget         // left for validating the calls
+	repairBudget schema.Budget         // left for validating repairs of the calls
 }
 
 // newValidation splits the calls at Limits.Calls. The budgets are for all calls
 // together, so that many calls cannot multiply the cost.
-func (v *Validator) newValidation(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) validation {
+func (v *Validator) newValidation(req *middleware.Request, known *requestTools, calls []middleware.ToolCall) validation {
 	n, bytes := min(len(calls), v.o.Limits.Calls), 0
 	for i := range calls[:n] {
 		bytes += len(calls[i].Arguments)
 	}
 	left := schema.NewBudget(bytes)
-	return validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:], work: left, repairs: left}
-}
-
-func (j *validation) invalid() bool {
-	for _, v := range j.verdicts {
-		if !v.OK() {
-			return true
-		}
-	}
-	return false
-}
-
-func (j *validation) note(format string, args ...any) {
-	j.notes = append(j.notes, fmt.Sprintf(format, args...))
-}
-
-// failed adds a note about a function of the program that failed, and keeps
-// the error.
-func (j *validation) failed(err error) {
-	j.note("%v", err)
-	j.failures = append(j.failures, err)
+	return validation{v: v, req: req, tools: known, calls: calls[:n:n], excess: calls[n:], budget: left, repairBudget: left}
 }
 
 // validate validates every call without the rules, which run later. It checks
 // ctx between calls and returns its error. The verdicts are complete in any
 // case.
 func (j *validation) validate(ctx context.Context, truncated bool) error {
-	j.start()
+	j.initVerdicts()
 	for i, c := range j.calls {
 		cutOff := truncated && i == len(j.calls)-1 && len(j.excess) == 0
 		if cutOff && c.Kind != middleware.KindBuiltin {
@@ -137,24 +218,24 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 			j.markUndecided(i)
 			return run.ContextError(ctx)
 		}
-		j.tools[i] = j.known.find(c.Name, c.Namespace)
-		j.notes = append(j.notes, j.tools[i].notes()...)
+		j.plans[i] = j.tools.find(c.Name, c.Namespace)
+		j.notes = append(j.notes, j.plans[i].notes()...)
 		if !cutOff {
-			j.check(ctx, i)
+			j.checkCall(ctx, i)
 		}
 		if ctx.Err() != nil && slices.ContainsFunc(j.verdicts[i].Issues, func(i middleware.Issue) bool { return i.Code == codeUndecided }) {
 			j.markUndecided(i)
 			return run.ContextError(ctx)
 		}
 	}
-	j.notes = append(j.notes, j.known.misspeltOnce()...)
+	j.notes = append(j.notes, j.tools.misspeltNames(ctx)...)
 	return nil
 }
 
-// start makes the verdicts. The verdicts on calls past the limit are final.
-func (j *validation) start() {
+// initVerdicts makes the verdicts. The verdicts on calls past the limit are final.
+func (j *validation) initVerdicts() {
 	all := len(j.calls) + len(j.excess)
-	j.tools = make([]plan, len(j.calls))
+	j.plans = make([]toolPlan, len(j.calls))
 	j.verdicts = make([]middleware.Verdict, all)
 	for i, c := range j.calls {
 		j.verdicts[i].Call = c
@@ -170,55 +251,105 @@ func (j *validation) start() {
 		fmt.Sprintf("the message holds %d tool calls, and at most %d are accepted in one message", all, len(j.calls)))
 }
 
-// check fills in the verdict on one function call, without the rules.
-func (j *validation) check(ctx context.Context, i int) {
-	v, p := &j.verdicts[i], j.tools[i]
-	if !p.declared() && v.Call.Name != "" && j.known.announced(v.Call.Name) {
-		v.Announced = true
+// checkCall sets the verdict on one function call, without the rules.
+func (j *validation) checkCall(ctx context.Context, i int) {
+	v, p := &j.verdicts[i], j.plans[i]
+	if !p.declared() && v.Call.Name != "" {
+		announced, err := j.tools.announced().Has(ctx, v.Call.Name)
+		if err != nil {
+			v.Issues = issue(codeUndecided, "", undecided)
+			return
+		}
+		v.Announced = announced
+	}
+	if v.Announced {
 		j.note("tool %s: not in the request's tools, and announced there: its calls are not validated", text.Label(v.Call.Name))
 	}
 	unknown := !p.declared() && !v.Announced && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
 	if unknown {
-		if p = j.meant(v); !p.declared() {
-			v.Issues = j.unknownTool()
+		if p = j.correctName(v); !p.declared() {
+			v.Issues = j.unknownTool(ctx)
 			return
 		}
-		j.tools[i] = p
+		j.plans[i] = p
 	}
 	if v.Unchecked = !p.declared() || p.unusable(); p.unusable() && j.v.o.UnusableSchemas == RejectUnusable {
 		v.Issues = issue(codeUnusable, "", "this tool cannot be called now: the arguments cannot be validated")
 		return
 	}
-	seen := j.examine(ctx, p, v.Call.Arguments, &j.work)
-	if len(seen.issues) > 0 {
-		seen = j.repaired(ctx, v.Call, p, seen)
+	result := j.examine(ctx, p, v.Call.Arguments, &j.budget)
+	if len(result.issues) > 0 {
+		result = j.repair(ctx, v.Call, p, result)
 	}
-	if len(seen.issues) == 0 {
-		v.Call.Arguments = seen.text
-		v.Changes = append(v.Changes, seen.changes...)
-		j.keep(i, seen.doc)
-		j.noteUndeclared(p, seen.doc)
+	if len(result.issues) == 0 {
+		v.Call.Arguments = result.text
+		v.Changes = append(v.Changes, result.changes...)
+		j.storeDoc(i, result.doc)
+		j.noteUndeclared(p, result.doc)
 		return
 	}
-	v.Issues = seen.issues
-	j.keep(i, seen.sent)
+	v.Issues = result.issues
+	j.storeDoc(i, result.sentDoc)
 	if unknown {
-		v.Issues = append(j.unknownTool(), seen.issues...)
+		v.Issues = append(j.unknownTool(ctx), result.issues...)
 	}
 	v.Call, v.Changes = j.calls[i], nil // an invalid call is returned as it was sent
 }
 
+// validated reports whether calls of a kind are validated.
+func validated(k middleware.Kind) bool {
+	return k != middleware.KindCustom && k != middleware.KindBuiltin
+}
+
 // unknownTool returns the issue of a call whose tool is not declared.
-func (j *validation) unknownTool() []middleware.Issue {
+func (j *validation) unknownTool(ctx context.Context) []middleware.Issue {
 	message := "there is no tool of this name"
-	if search := j.known.search(); search != "" {
+	if search := j.tools.announced().Loader(ctx); search != "" {
 		message = "no tool of this name is loaded; use " + text.Label(search)
 	}
 	return issue(codeUnknownTool, "", message)
 }
 
-// keep stores the parsed arguments of the i-th call.
-func (j *validation) keep(i int, doc *rawjson.Doc) {
+func issue(code, pointer, message string) []middleware.Issue {
+	return []middleware.Issue{{Code: code, Pointer: pointer, Message: message}}
+}
+
+// enforceChoice makes all calls invalid if the request requires a call to one tool,
+// and neither the message nor the kept batch has a call to it.
+func (j *validation) enforceChoice() {
+	only := j.req.ToolChoice.Name
+	if only == "" || !j.tools.find(only, "").declared() ||
+		slices.ContainsFunc(j.kept, func(c middleware.ToolCall) bool { return c.Name == only }) ||
+		slices.ContainsFunc(j.verdicts, func(v middleware.Verdict) bool { return v.Call.Name == only || !validated(v.Call.Kind) }) {
+		return
+	}
+	for i := range j.calls {
+		if v := &j.verdicts[i]; v.OK() {
+			v.Issues = issue(codeToolChoice, "", fmt.Sprintf("the tool %s must be called now, and this is a call to another tool", text.Label(only)))
+			v.Call, v.Changes = j.calls[i], nil
+		}
+	}
+}
+
+// notChecked is the message for a call that a rule could not decide. It does not
+// mention a mistake, because the call may be correct.
+const notChecked = "this call could not be checked, so it was not executed"
+
+// undecided is the message for a call whose validation did not end.
+const undecided = "this call was not checked to the end, and not executed"
+
+// markUndecided adds the issue undecided to the calls without issues, from the
+// i-th call on.
+func (j *validation) markUndecided(i int) {
+	for ; i < len(j.verdicts); i++ {
+		if v := &j.verdicts[i]; v.OK() && validated(v.Call.Kind) {
+			v.Issues = issue(codeUndecided, "", undecided)
+		}
+	}
+}
+
+// storeDoc stores the parsed arguments of the i-th call.
+func (j *validation) storeDoc(i int, doc *rawjson.Doc) {
 	if doc != nil && j.docs == nil {
 		j.docs = make([]*rawjson.Doc, len(j.calls))
 	}
@@ -237,112 +368,32 @@ func (j *validation) doc(i int) *rawjson.Doc {
 	return j.docs[i]
 }
 
-// seen is the result of validating arguments once.
-type seen struct {
-	text    string              // the arguments without the stripped values
-	changes []middleware.Change // from the arguments to text
-	issues  []middleware.Issue
-	doc     *rawjson.Doc // text, parsed; nil if one pass over it was enough, or if it cannot be parsed
-	sent    *rawjson.Doc // the arguments, parsed; likewise
+func (j *validation) note(format string, args ...any) {
+	j.notes = append(j.notes, fmt.Sprintf(format, args...))
 }
 
-// examine validates arguments without repairs and rules. It uses up
-// the budget left.
-func (j *validation) examine(ctx context.Context, p plan, args string, left *schema.Budget) seen {
-	if p.declared() && j.v.surelyValid(p, args) {
-		return seen{text: args, issues: j.decode(ctx, p.tool, args)}
-	}
-	s := seen{text: args}
-	if t := strings.TrimSpace(args); t == "" || t == "null" {
-		s.text = "{}"
-		s.changes = append(s.changes, middleware.Change{By: "empty", Before: args, After: "{}"})
-	}
-	s.doc, s.issues = j.parse(s.text)
-	if s.sent = s.doc; s.issues == nil && p.declared() {
-		j.againstTool(ctx, &s, p, left)
-	}
-	return s
+// noteFailure stores the error of one of the program's functions, and adds a note.
+func (j *validation) noteFailure(err error) {
+	j.note("%v", err)
+	j.failures = append(j.failures, err)
 }
 
-// parse parses the arguments, or returns why they are not one JSON object.
-func (j *validation) parse(args string) (*rawjson.Doc, []middleware.Issue) {
-	doc, err := rawjson.Parse(args, j.v.o.Limits.scan())
-	if err != nil {
-		found := schema.Unreadable(err)
-		found.Message = unreadable(args, err)
-		return nil, []middleware.Issue{found}
+// isolated is run.Isolated for a user's function. A function that timed out is
+// not called again in the same validation: otherwise a message of a thousand
+// calls would wait a thousand times.
+func isolated[T any](ctx context.Context, j *validation, name string, f func(context.Context) (T, error)) (T, error) {
+	if j.timedOut[name] && ctx.Err() == nil {
+		var zero T
+		return zero, fmt.Errorf("not called again after a timeout: %w", context.DeadlineExceeded)
 	}
-	if k := doc.Root().Kind(); k != rawjson.Object {
-		return nil, issue(codeNotObject, "", "wanted one JSON object; sent "+schema.Sent(doc.Root()))
-	}
-	return doc, schema.Duplicates(doc, codeDuplicateKey)
-}
-
-// unreadable describes why arguments cannot be parsed, and quotes the place.
-func unreadable(args string, err error) string {
-	var e *rawjson.Error
-	if !errors.As(err, &e) {
-		return err.Error()
-	}
-	switch e.Code {
-	case rawjson.Syntax, rawjson.UTF8:
-		return fmt.Sprintf("not JSON: %v; sent %s", e, around(args, e.Offset))
-	case rawjson.Trailing:
-		return fmt.Sprintf("%v; sent %s", e, around(args, e.Offset))
-	}
-	return err.Error()
-}
-
-// againstTool strips and validates. It drops a strip that makes valid
-// arguments invalid.
-func (j *validation) againstTool(ctx context.Context, s *seen, p plan, left *schema.Budget) {
-	before := *s
-	if stripper := p.stripper(); stripper != nil {
-		j.strip(s, stripper)
-	}
-	if compiled := p.compiled.schema; compiled != nil {
-		s.issues = compiled.ValidateWithin(ctx, s.doc.Root(), left)
-		if len(s.issues) > 0 && s.doc != before.doc && len(compiled.ValidateWithin(ctx, before.doc.Root(), left)) == 0 {
-			*s = before
+	v, err := run.Isolated(ctx, j.v.o.RuleTimeout, f)
+	if timeout := (*run.Timeout)(nil); errors.As(err, &timeout) {
+		if j.timedOut == nil {
+			j.timedOut = map[string]bool{}
 		}
-		if len(s.issues) > 0 && p.o.Strip != strip.Off {
-			j.stripRefused(ctx, s, p.compiled, left)
-		}
-		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
-			s.issues = schema.Undeclared(p.compiled.view(), s.doc.Root(), codeUndeclared)
-		}
-		if len(s.issues) > 0 && s.issues[0].Code == schema.Unchecked && ctx.Err() != nil {
-			s.issues = issue(codeUndecided, "", undecided)
-		}
+		j.timedOut[name] = true
 	}
-	if len(s.issues) == 0 {
-		s.issues = j.decode(ctx, p.tool, s.text)
-	}
-}
-
-// noteUndeclared adds a note about the properties that an open schema does not
-// declare, if the options say so.
-func (j *validation) noteUndeclared(p plan, doc *rawjson.Doc) {
-	if !p.declared() || p.o.Properties != NoteUndeclared || p.compiled.schema == nil || doc == nil {
-		return
-	}
-	found := schema.Undeclared(p.compiled.view(), doc.Root(), codeUndeclared)
-	var at []string
-	for _, i := range found[:min(len(found), 5)] {
-		at = append(at, schema.Clip(i.Path()))
-	}
-	if len(found) > 0 {
-		j.note("tool %s: %d undeclared properties: %s", p.tool.Name, len(found), strings.Join(at, ", "))
-	}
-}
-
-func issue(code, pointer, message string) []middleware.Issue {
-	return []middleware.Issue{{Code: code, Pointer: pointer, Message: message}}
-}
-
-// replies returns the replies that a re-ask sends.
-func (v *Validator) replies(ctx context.Context, j *validation, attempt int, repeated bool) []middleware.Message {
-	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated, false))
+	return v, err
 }
 
 // render returns the function that writes the reply to one invalid call. If a
@@ -352,18 +403,20 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 	return func(verdict middleware.Verdict) string {
 		for i++; j.verdicts[i].OK(); i++ {
 		}
-		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, alone: alone, hints: &j.known.hints}
-		if i < len(j.tools) && j.tools[i].declared() {
-			p := j.tools[i]
-			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
+		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, withoutCall: alone, hints: &j.tools.hints}
+		if i < len(j.plans) && j.plans[i].declared() {
+			p := j.plans[i]
+			in.Tool, in.Declared, in.compiled, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
-		in.Available, in.search = j.known.available(), j.known.search()
+		if in.Available = j.tools.available(); firstCode(verdict.Issues) == codeUnknownTool {
+			in.search = j.tools.announced().Loader(ctx)
+		}
 		if v.o.Feedback == nil {
 			return DefaultFeedback(in)
 		}
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })
 		if err != nil {
-			j.failed(fmt.Errorf("the built-in text was sent: Options.Feedback: %w", err))
+			j.noteFailure(fmt.Errorf("the built-in text was sent: Options.Feedback: %w", err))
 			return DefaultFeedback(in)
 		}
 		return text

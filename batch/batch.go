@@ -1,7 +1,13 @@
-// Package batch has the policies for an assistant message of which some tool
-// calls are invalid. Providers require one reply for every call of a message.
-// An invalid call gets an error. Its valid siblings did not run either, so they
-// get a notice, which [Policy] selects (Options.Batch of package argsvalidate).
+// Package batch handles an assistant message of which some tool calls are invalid.
+// None of its calls is executed. Providers require one reply for every call: an
+// invalid call gets an error, and its valid siblings get a notice that they were not
+// executed.
+//
+// Package argsvalidate does this in each step (Options.Batch). A loop of your own that
+// validates calls itself uses the functions: [Turn] for the messages of the re-ask, then
+// [Lost] or [Splice] for the next message of the model, depending on the [Policy].
+//
+// None of the functions modifies its arguments.
 package batch
 
 import (
@@ -19,10 +25,10 @@ type Policy uint8
 // The policies.
 const (
 	// ReissueAll asks for all calls of the message. The next message replaces
-	// it.
+	// it. Lost returns the calls that are then missing.
 	ReissueAll Policy = iota + 1
-	// KeepValid asks for the invalid calls only. The valid calls are held, and
-	// the corrected arguments are written into the message that holds them.
+	// KeepValid asks for the invalid calls only. The message is kept with its valid
+	// calls, and Splice writes the corrected calls into it.
 	KeepValid
 )
 
@@ -40,7 +46,7 @@ func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // UnmarshalText sets p to the constant with this word: reissue-all or keep-valid.
 func (p *Policy) UnmarshalText(word []byte) error { return policyWords.Parse(word, (*uint8)(p)) }
 
-// The notices for the valid siblings of an invalid call.
+// The notices to calls that are valid and were not executed.
 const (
 	reissueNotice = "This call was not executed, because another tool call in the same batch failed argument validation. " +
 		"Re-issue all tool calls of the batch together, with the arguments of the failed ones corrected."
@@ -49,56 +55,14 @@ const (
 	tooManyNotice = "This call was not executed, because its message holds too many tool calls."
 )
 
-// Replies returns one tool message for each verdict, in call order. An invalid
-// call gets an error with the text that render returns; a valid call gets a
-// notice.
+// Turn returns the messages that a re-ask appends to a request: m in a form that
+// providers accept, then the [Replies] to its calls. verdicts has one verdict for each
+// call of m, in order. Calls of m without a reply are left out.
 //
-// A verdict with the issue too_many_calls belongs to the first call past a
-// limit. That call and those after it get no reply. The text that render
-// returns for it is appended to the last reply, and no call is held.
-func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Verdict) string) []middleware.Message {
-	notice := reissueNotice
-	if p == KeepValid {
-		notice = keepNotice
-	}
-	within := within(verdicts)
-	if len(within) < len(verdicts) {
-		notice = tooManyNotice
-	}
-	replies := replies(within, notice, render)
-	if len(within) < len(verdicts) && len(replies) > 0 {
-		last := &replies[len(replies)-1]
-		last.Parts[0].Text += "\n\n" + render(verdicts[len(within)])
-	}
-	return replies
-}
-
-// within returns the verdicts on the calls within the limit.
-func within(verdicts []middleware.Verdict) []middleware.Verdict {
-	i := slices.IndexFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() && v.Issues[0].Code == codeTooMany })
-	if i < 0 {
-		return verdicts
-	}
-	return verdicts[:i]
-}
-
-func replies(verdicts []middleware.Verdict, notice string, render func(middleware.Verdict) string) []middleware.Message {
-	replies := make([]middleware.Message, len(verdicts))
-	for i, v := range verdicts {
-		if v.OK() {
-			replies[i] = middleware.ToolReply(v.Call, notice)
-			continue
-		}
-		replies[i] = middleware.ToolReply(v.Call, render(v))
-		replies[i].IsError = true
-	}
-	return replies
-}
-
-// Turn returns the messages that a re-ask appends to a request: the echo of m,
-// then the replies to its calls. verdicts are those on m's calls, in order.
-// The replies have the ids and names of the echo, not of the verdicts.
-// Calls of m without a reply are left out of the echo.
+// Providers refuse arguments that are not one JSON object, so such arguments become the
+// longest run of complete top-level members that they begin with, or {}. Names of
+// tools that are not in tools lose the characters that providers refuse. Arguments and
+// texts are cut at fixed limits.
 func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.Verdict, p Policy,
 	render func(middleware.Verdict) string) []middleware.Message {
 	replies := Replies(verdicts, p, render)
@@ -109,4 +73,56 @@ func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.V
 		turn[i+1].ToolCallID, turn[i+1].ToolName = c.ID, c.Name
 	}
 	return turn
+}
+
+// Replies returns one tool message for each verdict, in call order. An invalid
+// call gets an error with the text that render returns. A valid call gets a notice
+// that it was not executed, and what to do, by the policy.
+//
+// A verdict with the issue too_many_calls is the verdict on the first call past a
+// limit. This call and all later calls get no reply. The text that render returns
+// for it is appended to the last reply, and the notice asks for no call again.
+func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Verdict) string) []middleware.Message {
+	notice := reissueNotice
+	if p == KeepValid {
+		notice = keepNotice
+	}
+	answered := withinLimit(verdicts)
+	if len(answered) < len(verdicts) {
+		notice = tooManyNotice
+	}
+	replies := make([]middleware.Message, len(answered))
+	for i, v := range answered {
+		content := notice
+		if !v.OK() {
+			content = render(v)
+		}
+		replies[i] = middleware.ToolReply(v.Call, content)
+		replies[i].IsError = !v.OK()
+	}
+	if len(answered) < len(verdicts) && len(replies) > 0 {
+		last := &replies[len(replies)-1]
+		last.Parts[0].Text += "\n\n" + render(verdicts[len(answered)])
+	}
+	return replies
+}
+
+// withinLimit returns the verdicts on the calls that get a reply.
+func withinLimit(verdicts []middleware.Verdict) []middleware.Verdict {
+	i := slices.IndexFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() && v.Issues[0].Code == codeTooMany })
+	if i < 0 {
+		return verdicts
+	}
+	return verdicts[:i]
+}
+
+// Valid returns the valid calls of a message, in order.
+func Valid(verdicts []middleware.Verdict) []middleware.ToolCall {
+	var valid []middleware.ToolCall
+	for _, v := range verdicts {
+		if v.OK() {
+			valid = append(valid, v.Call)
+		}
+	}
+	return valid
 }

@@ -15,22 +15,22 @@ import (
 // For each call of fixed, the first of these rules that applies decides:
 //
 //  1. The call corrects the invalid call with its id, name and kind. Ids that
-//     FixIDs made are not compared. No ids are compared if fixed uses the id of a
+//     Toolmend made are not compared. No ids are compared if fixed uses the id of a
 //     valid call of kept for another call: then the model numbers its calls anew
 //     in each message.
-//  2. The call repeats a valid call of kept, which is held: its index is -1. White
-//     space and the order of keys make no difference.
+//  2. The call repeats a valid call of kept: its index is -1. White space and the
+//     order of keys make no difference.
 //  3. The call corrects the next invalid call with its name and kind.
 //  4. The call corrects the next call to an unknown tool, one of its own kind
 //     first.
-//  5. The call is new and follows those of kept. If its id is taken, it has no id.
+//  5. The call is new and is appended. If a call of kept has its id, it gets an empty id.
 //
 // A corrected call has the name and the arguments of the correction, and the
-// id and Native of kept. Every wire format can write that as an edit of what
-// the model sent first. A correction of another kind is inserted unchanged.
+// id and Native of the call in kept, so that every wire format can write it as an edit
+// of the first message. A correction of another kind is inserted unchanged.
 //
-// If fixed replaces kept instead of correcting it, Splice returns kept
-// unchanged and ok is false. That is so if
+// If fixed replaces kept instead of correcting it, Splice returns kept and ok is
+// false. This is so if
 //
 //   - kept has no invalid call, or fixed has no call;
 //   - there are new calls, and kept has no valid call;
@@ -43,7 +43,7 @@ func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spli
 	}
 	m := newMatcher(kept.ToolCalls, verdicts)
 	at = m.match(fixed.ToolCalls)
-	if slices.Contains(at, unmatched) && (len(m.held) == 0 || reissued(kept.ToolCalls, verdicts, fixed.ToolCalls)) {
+	if slices.Contains(at, unmatched) && (len(m.valid) == 0 || reissued(kept.ToolCalls, verdicts, fixed.ToolCalls)) {
 		return kept, nil, false
 	}
 	spliced = kept.Clone()
@@ -87,13 +87,13 @@ const (
 // matcher assigns each correction to an invalid call, each call once. Its work
 // is linear in the calls.
 type matcher struct {
-	used    []bool
-	ids     map[idOfTool][]int        // invalid calls by id and tool, in order
-	tools   map[tool][]int            // by tool
-	unknown map[middleware.Kind][]int // those to unknown tools, by kind
-	others  map[struct{}][]int        // all calls to unknown tools
-	held    map[content]bool          // the valid calls
-	heldIDs map[string]content        // the same calls, by id
+	used       []bool
+	ids        map[idOfTool][]int        // invalid calls by id and tool, in order
+	tools      map[tool][]int            // invalid calls by tool
+	unknown    map[middleware.Kind][]int // calls to unknown tools, by kind
+	anyUnknown map[struct{}][]int        // calls to unknown tools
+	valid      map[content]bool          // valid calls
+	validIDs   map[string]content        // valid calls by id
 }
 
 type tool struct {
@@ -122,11 +122,11 @@ func contentOf(c middleware.ToolCall) content {
 
 func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matcher {
 	m := &matcher{used: make([]bool, len(kept)), ids: map[idOfTool][]int{}, tools: map[tool][]int{},
-		unknown: map[middleware.Kind][]int{}, others: map[struct{}][]int{}, held: map[content]bool{}, heldIDs: map[string]content{}}
+		unknown: map[middleware.Kind][]int{}, anyUnknown: map[struct{}][]int{}, valid: map[content]bool{}, validIDs: map[string]content{}}
 	for i, c := range kept {
 		if verdicts[i].OK() {
-			m.held[contentOf(c)] = true
-			m.heldIDs[c.ID] = contentOf(c)
+			m.valid[contentOf(c)] = true
+			m.validIDs[c.ID] = contentOf(c)
 			continue
 		}
 		if !history.IsMadeUp(c.ID) {
@@ -136,40 +136,40 @@ func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matc
 		m.tools[toolOf(c)] = append(m.tools[toolOf(c)], i)
 		if hasCode(verdicts[i], codeUnknownTool) {
 			m.unknown[c.Kind] = append(m.unknown[c.Kind], i)
-			m.others[struct{}{}] = append(m.others[struct{}{}], i)
+			m.anyUnknown[struct{}{}] = append(m.anyUnknown[struct{}{}], i)
 		}
 	}
 	return m
 }
 
-// match returns where each call of fixed goes.
+// match returns the index in the result for each call of fixed.
 func (m *matcher) match(fixed []middleware.ToolCall) []int {
-	ways := []func(middleware.ToolCall) int{m.byID, m.repeated, m.byTool, m.byUnknown, m.byOther}
-	if slices.ContainsFunc(fixed, m.beginsAnew) {
-		ways = ways[1:]
+	rules := []func(middleware.ToolCall) int{m.byID, m.repeated, m.byTool, m.byUnknown, m.byAnyUnknown}
+	if slices.ContainsFunc(fixed, m.reusesID) {
+		rules = rules[1:]
 	}
 	at := make([]int, len(fixed))
 	for n := range at {
 		at[n] = unmatched
 	}
-	for _, way := range ways {
+	for _, rule := range rules {
 		for n, c := range fixed {
 			if at[n] == unmatched {
-				at[n] = way(c)
+				at[n] = rule(c)
 			}
 		}
 	}
 	return at
 }
 
-// beginsAnew reports whether c has the id of a valid call and is not that call.
-func (m *matcher) beginsAnew(c middleware.ToolCall) bool {
-	was, taken := m.heldIDs[c.ID]
+// reusesID reports whether c has the id of a valid call and is not that call.
+func (m *matcher) reusesID(c middleware.ToolCall) bool {
+	was, taken := m.validIDs[c.ID]
 	return taken && !history.IsMadeUp(c.ID) && was != contentOf(c)
 }
 
-// take returns the first unassigned call of key.
-func take[K comparable](m *matcher, calls map[K][]int, key K) int {
+// nextUnassigned returns the first unassigned call of key.
+func nextUnassigned[K comparable](m *matcher, calls map[K][]int, key K) int {
 	for queue := calls[key]; len(queue) > 0; {
 		i := queue[0]
 		queue = queue[1:]
@@ -182,20 +182,24 @@ func take[K comparable](m *matcher, calls map[K][]int, key K) int {
 	return unmatched
 }
 
-func (m *matcher) byID(c middleware.ToolCall) int { return take(m, m.ids, idOfTool{c.ID, toolOf(c)}) }
+func (m *matcher) byID(c middleware.ToolCall) int {
+	return nextUnassigned(m, m.ids, idOfTool{c.ID, toolOf(c)})
+}
 
 func (m *matcher) repeated(c middleware.ToolCall) int {
-	if m.held[contentOf(c)] {
+	if m.valid[contentOf(c)] {
 		return isRepeated
 	}
 	return unmatched
 }
 
-func (m *matcher) byTool(c middleware.ToolCall) int { return take(m, m.tools, toolOf(c)) }
+func (m *matcher) byTool(c middleware.ToolCall) int { return nextUnassigned(m, m.tools, toolOf(c)) }
 
-func (m *matcher) byUnknown(c middleware.ToolCall) int { return take(m, m.unknown, c.Kind) }
+func (m *matcher) byUnknown(c middleware.ToolCall) int { return nextUnassigned(m, m.unknown, c.Kind) }
 
-func (m *matcher) byOther(middleware.ToolCall) int { return take(m, m.others, struct{}{}) }
+func (m *matcher) byAnyUnknown(middleware.ToolCall) int {
+	return nextUnassigned(m, m.anyUnknown, struct{}{})
+}
 
 // Issue codes of package argsvalidate.
 const (
@@ -207,22 +211,21 @@ func hasCode(v middleware.Verdict, code string) bool {
 	return slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return i.Code == code })
 }
 
-// Lost returns the valid calls of a failed turn that are missing in the next
-// message, compared by tool name. A model that is asked for the whole batch,
-// and sends only the corrected call, has lost its siblings. If next has no
-// calls, Lost returns nil, because the model has then chosen not to call
-// tools.
+// Lost returns the valid calls of a failed message that are missing in the next message,
+// compared by tool name. A model that is asked for all calls, and sends only the corrected
+// one, has lost the valid ones. If next has no calls, Lost returns nil, because the model
+// has then chosen not to call tools.
 func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.ToolCall {
 	if len(verdicts) == 0 || len(next.ToolCalls) == 0 {
 		return nil
 	}
-	back := map[string]int{}
+	left := map[string]int{}
 	for _, c := range next.ToolCalls {
-		back[c.Name]++
+		left[c.Name]++
 	}
 	for _, v := range verdicts { // the corrected calls take their names first
-		if !v.OK() && back[v.Call.Name] > 0 {
-			back[v.Call.Name]--
+		if !v.OK() && left[v.Call.Name] > 0 {
+			left[v.Call.Name]--
 		}
 	}
 	var lost []middleware.ToolCall
@@ -230,8 +233,8 @@ func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.T
 		if !v.OK() {
 			continue
 		}
-		if back[v.Call.Name] > 0 {
-			back[v.Call.Name]--
+		if left[v.Call.Name] > 0 {
+			left[v.Call.Name]--
 			continue
 		}
 		lost = append(lost, v.Call)

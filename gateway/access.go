@@ -29,7 +29,7 @@ var credentialHeaders = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goo
 // guard decides which requests the gateway serves.
 type guard struct {
 	loopback   bool
-	keys       []namedKey // of the clients; none is demanded if there is none
+	keys       []namedKey // of the clients; without one, requests need no key
 	headerOnly bool
 	hosts      []string
 	origins    []string
@@ -57,8 +57,8 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request) {
 	refuse(w, r, f.status, f.code, f.message)
 }
 
-// newGuard reads the client keys. The error says what is missing for a safe
-// start, and what to do about it. It never contains a key.
+// newGuard reads the client keys. Its error names what a safe start needs, and never contains a
+// key.
 func newGuard(c Config) (*guard, error) {
 	g := &guard{
 		loopback:   proxy.IsLoopback(cmp.Or(c.Listen, defaultListen)),
@@ -86,8 +86,8 @@ func newGuard(c Config) (*guard, error) {
 	return g, nil
 }
 
-// clientKeys returns the keys that clients may send: those of Clients, and the one of
-// the environment or of Access.ClientKeyFile.
+// clientKeys returns the keys that clients may send: the keys of Clients, and the key of the
+// environment or of Access.ClientKeyFile.
 func (c Config) clientKeys() (all []namedKey, err error) {
 	add := func(client, from, text string) error {
 		for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
@@ -139,8 +139,8 @@ func readKeys(name string) (string, error) {
 	return string(text), err
 }
 
-// checkedKey returns a key without the white space around it, or what is wrong
-// with it. The error says whose key it is and where it is from.
+// checkedKey returns a valid key without the white space around it. The error names the owner
+// and the source of an invalid key.
 func checkedKey(whose, from, key string) (string, error) {
 	key = strings.TrimSpace(key)
 	switch {
@@ -154,8 +154,7 @@ func checkedKey(whose, from, key string) (string, error) {
 	return key, nil
 }
 
-// decidesCredential reports whether the rules set the credential of the
-// upstream, or say that it gets none.
+// decidesCredential reports whether the rules set or remove the credential of the upstream.
 func (r HeaderRules) decidesCredential() bool {
 	names := slices.Clone(r.Remove)
 	for k := range r.Set {
@@ -184,8 +183,7 @@ func (a Access) validate() error {
 	return nil
 }
 
-// admit returns r without the client key, or says why r is refused. Nothing of
-// the request has been forwarded by then.
+// admit returns r without the client key, or a refusal. No part of r was forwarded before.
 func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
 	known := g.loopback && g.serves(hostOf(r.Host))
 	if whole := r.URL.Scheme != "" || r.URL.Host != ""; whole && !known { // RFC 9112, section 3.2.2: a server accepts its own URL
@@ -213,9 +211,8 @@ func (g *guard) serves(host string) bool {
 	return proxy.IsLoopback(host) || slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
-// withoutKey returns r without the client key, wherever it stands in it. If a
-// key is demanded and r does not have it in a place where it counts, r is
-// refused.
+// withoutKey returns r without the client key in any of its places. It refuses r if a key is
+// demanded and r does not have one in an accepted place.
 func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
 	if len(g.keys) == 0 {
 		return r, nil
@@ -223,7 +220,7 @@ func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
 	hasKey, client := false, ""
 	isKey := func(text string) bool {
 		name, ok := g.find(text)
-		if ok && !hasKey { // the first one says who the client is
+		if ok && !hasKey { // the first one names the client
 			hasKey, client = true, name
 		}
 		return ok

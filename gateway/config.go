@@ -60,7 +60,7 @@ type Upstream struct {
 	// upstream serves. An only upstream is the default.
 	Default bool `toml:"default,omitempty"`
 
-	Settings // replace those of Config
+	Settings // override the settings of Config
 
 	Headers       HeaderRules `toml:"headers,omitempty"`
 	Timeouts      Timeouts    `toml:"timeouts,omitempty"`
@@ -71,9 +71,9 @@ type Upstream struct {
 	ToolRules  []ToolRule  `toml:"tool,omitempty"`
 }
 
-// Settings say what happens to model calls. A zero field inherits: that of a
-// ModelRule from its Upstream, that of an Upstream from Config, and that of
-// Config means the default.
+// Settings configure what happens to model calls. A zero field of a ModelRule has the value of
+// its Upstream, a zero field of an Upstream the value of Config, and a zero field of Config the
+// default.
 type Settings struct {
 	Mode        Mode                   `toml:"mode,omitempty"`         // default Enforce
 	Attempts    int                    `toml:"attempts,omitempty"`     // model calls of a step in Enforce, the first one included; default 3
@@ -120,15 +120,14 @@ type CallLimits struct {
 // ModelRule changes the settings for the models that match Match.
 type ModelRule struct {
 	Match    string `toml:"match"` // a * matches any text
-	Settings        // replace those of the Upstream
+	Settings        // override the settings of the Upstream
 }
 
 // ToolRule changes the settings for one tool. A zero field inherits.
 type ToolRule struct {
 	Name string `toml:"name"`
-	// Mode Enforce has no effect where the mode of the request is another one.
-	// Repair makes no re-ask for this tool alone. Observe neither repairs nor
-	// re-asks it, and passes it.
+	// Mode Enforce has no effect if the mode of the request is another one. Repair makes no
+	// re-ask for this tool alone. Observe passes its calls without a repair or a re-ask.
 	Mode        Mode                   `toml:"mode,omitempty"`
 	Attempts    int                    `toml:"attempts,omitempty"`
 	OnExhausted middleware.OnExhausted `toml:"on_exhausted,omitempty"`
@@ -142,9 +141,9 @@ type ToolRule struct {
 	Polling     bool `toml:"polling,omitempty"` // the tool is meant to be called again: Settings.LoopAfter leaves it alone
 }
 
-// HeaderRules change the headers of requests to an upstream. In a value,
-// ${NAME} stands for the environment variable NAME without the white space around
-// it; New returns an error if nothing is left. Remove comes before Set.
+// HeaderRules change the headers of requests to an upstream. In a value, ${NAME} is replaced by
+// the environment variable NAME without the white space around it; New returns an error if
+// nothing is left. Remove comes before Set.
 type HeaderRules struct {
 	Set    map[string]string `toml:"set,omitempty"`
 	Remove []string          `toml:"remove,omitempty"`
@@ -170,7 +169,7 @@ func (t Timeouts) validate() error {
 	return nil
 }
 
-// Access says who may use the gateway. The zero Access is for loopback only.
+// Access limits who may use the gateway. The zero Access is for loopback only.
 type Access struct {
 	// ClientKeyFile is a file with the key that clients without a name must send, or
 	// with several keys, one a line. The environment variable TOOLMEND_CLIENT_KEY is
@@ -179,14 +178,14 @@ type Access struct {
 	// KeyHeaderOnly accepts the key only in the header X-Toolmend-Key, so that
 	// the client's own credential goes to the upstream. Otherwise a client may
 	// also send the key where it sends its API key. Then each upstream needs a
-	// header rule that sets its credential, or removes one to say that it needs
-	// none.
+	// header rule that sets its credential, or one that removes it if the
+	// upstream needs none.
 	KeyHeaderOnly bool     `toml:"key_header_only,omitempty"`
 	AllowHosts    []string `toml:"allow_hosts,omitempty"`   // further values of Host on a loopback listener, without a port
 	AllowOrigins  []string `toml:"allow_origins,omitempty"` // values of Origin of allowed browser requests
 }
 
-// Record says where the answers of the upstreams are recorded.
+// Record configures the recording of the upstreams' answers.
 type Record struct {
 	File    string `toml:"file,omitempty"`     // "" records nothing
 	Content bool   `toml:"content,omitempty"`  // record the messages of requests and answers too
@@ -197,7 +196,7 @@ type Record struct {
 	Files   int      `toml:"files,omitempty"` // files that are kept; default 5
 }
 
-// Mode says what the gateway does with a model call.
+// Mode is what the gateway does with a model call.
 type Mode string
 
 // The modes.
@@ -211,7 +210,7 @@ const (
 	Observe Mode = "observe"
 )
 
-// Refusal says whether an answer that cannot be read is refused.
+// Refusal is whether an answer that cannot be read is refused.
 type Refusal string
 
 // The settings.
@@ -220,7 +219,7 @@ const (
 	PassOn Refusal = "pass"
 )
 
-// Hold says how much of a streamed answer waits until it is validated.
+// Hold is how much of a streamed answer waits until it is validated.
 type Hold string
 
 // The settings; see transport.Options.Hold.
@@ -229,8 +228,8 @@ const (
 	HoldAll   Hold = "all"
 )
 
-// WebSockets says what happens to a WebSocket upgrade on the path of a model
-// call. Its calls cannot be validated.
+// WebSockets is what happens to a WebSocket upgrade on the path of a model call. The calls of a
+// WebSocket cannot be validated.
 type WebSockets string
 
 // The settings. Observe always passes upgrades.

@@ -12,7 +12,7 @@ import (
 // takes no processor from the requests.
 const (
 	copiedBytes   = 128 << 20 // of all copies that grow or wait
-	longestCopy   = 64 << 20  // of one body, unless Settings.MaxBody says less
+	longestCopy   = 64 << 20  // of one body, unless Settings.MaxBody is less
 	queuedCopies  = 256
 	copyWorkers   = 2
 	copyCloseWait = 5 * time.Second
@@ -22,7 +22,7 @@ const (
 const (
 	droppedSize   = "size"   // a body is longer than MaxBody
 	droppedMemory = "memory" // of all copies together
-	droppedQueue  = "queue"  // the workers are behind
+	droppedQueue  = "queue"  // the workers are too slow
 )
 
 // copies holds the copies of all pipelines in the mode Observe, and the workers
@@ -66,9 +66,8 @@ func (s *copies) reserve(n int64) bool {
 
 func (s *copies) release(n int64) { s.reserved.Add(-n) }
 
-// queue hands c to a worker. A dropped copy, one that finds the queue full, and
-// one of a request that was not sent are not validated: then the observers of p
-// are told at once. queue does not wait.
+// queue gives c to a worker, and does not wait. If c was dropped, the queue is full, or the
+// request was not sent, c is not validated: the observers of p are notified at once.
 func (s *copies) queue(c *copied, p *pipeline) {
 	unsent := c.sent.IsZero() // the gateway has refused the request
 	if !unsent && c.x.dropped == "" {
@@ -96,7 +95,7 @@ func (s *copies) validate(w waiting) {
 	s.notify(w.x, w.pipeline)
 }
 
-// notify tells the observers of p.
+// notify notifies the observers of p.
 func (s *copies) notify(x *exchange, p *pipeline) {
 	guarded(s.metrics, s.log, x, "an exchange was observed and not reported", func() { p.notify(x) })
 }

@@ -38,8 +38,8 @@ type exchange struct {
 	code    int                 // the HTTP status that the client got
 	err     error               // with which the chain ended; it may be a *transport.Panic
 
-	// In the mode Observe the fields above say what the mode Enforce would have
-	// seen. report has the one attempt, and its verdicts have the repaired calls.
+	// In the mode Observe the fields above describe the exchange as in the mode Enforce,
+	// with the one attempt that was made. Its verdicts have the repaired calls.
 	enforced enforcedOutcome
 	dropped  string // why the exchange was not validated, such as droppedQueue, or ""
 	unread   bool   // the request or the answer could not be read, so no call was validated; also of a WebSocket
@@ -122,9 +122,9 @@ func (x *exchange) errorWord() string {
 	return errorCode(x.err)
 }
 
-// errorCode returns a word for an error of a step or an attempt: the status of a
-// response, or such as "timeout". "refused", "dns" and "tls" say why there was no
-// connection, and "network" is any other network error.
+// errorCode returns a word for an error of a step or an attempt: the status of a response, or a
+// word such as "timeout". "refused", "dns" and "tls" are the reasons for a missing connection, and
+// "network" is any other network error.
 func errorCode(err error) string {
 	var typed interface{ ErrorType() string }
 	var refused *middleware.ModelError
@@ -160,11 +160,11 @@ func clientLabel(r *http.Request) string {
 	return label[:min(len(label), 64)]
 }
 
-// observer is told about each exchange after its end. It must return fast: the
-// client's connection waits for it, or in the mode Observe the next exchange.
+// observer gets each exchange after its end. It must return fast: the client's connection waits
+// for it, or in the mode Observe the next exchange.
 type observer interface{ observed(*exchange) }
 
-// watched serves r by h and tells the observers about the exchange.
+// watched serves r by h, and notifies the observers of the exchange.
 func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Request, dialect string) {
 	x := p.newExchange(r, dialect)
 	ctx, call := transport.Watch(r.Context())
@@ -180,7 +180,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		if x.status == "unchecked" && x.code < http.StatusBadRequest && (x.request == nil || x.err != nil) {
 			x.unread, x.err = true, nil // it was passed on, which is not a failure
 		}
-		if x.err == nil && !answered && r.Context().Err() != nil { // the client has gone; the chain ends a little later
+		if x.err == nil && !answered && r.Context().Err() != nil { // the client has disconnected; the chain ends a little later
 			x.err = r.Context().Err()
 		}
 		p.notify(x)
@@ -195,8 +195,8 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 // otherFormat is the dialect of an exchange in none of the formats.
 const otherFormat = "other"
 
-// other serves a request on the path of no format. If it offers tools, the observers hear of
-// an answer whose calls were not validated.
+// other serves a request on the path of no format. If the request offers tools, the observers
+// get an exchange whose calls were not validated.
 func (p *pipeline) other(w http.ResponseWriter, r *http.Request) {
 	x := p.newExchange(r, otherFormat)
 	r, offers := proxy.WatchTools(r, nil)
@@ -218,7 +218,7 @@ func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
 	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), key: clientOf(r), header: r.Header, start: time.Now(), checker: p.checker}
 }
 
-// notify tells the observers about an exchange.
+// notify gives an exchange to the observers.
 func (p *pipeline) notify(x *exchange) {
 	for _, o := range p.observers {
 		o.observed(x)

@@ -7,5 +7,5 @@ import "syscall"
 // noFollow makes opening a symbolic link fail.
 const noFollow = syscall.O_NOFOLLOW
 
-// readableByOthers says that the permissions of a file tell who can read it.
+// readableByOthers means that the permissions of a file decide who can read it.
 const readableByOthers = true

@@ -20,8 +20,8 @@
 //
 // Enforce validates and repairs tool calls, and re-asks the model about the
 // rest. Repair makes no second model call. Observe changes nothing and adds no
-// wait: it validates a copy of each answer beside the stream and counts what the
-// other modes would have done.
+// wait: it validates a copy of each answer, and counts what the other modes
+// would have done.
 //
 // # State
 //
@@ -51,14 +51,14 @@ const ownPath = "/_toolmend"
 // defaultListen is the address of a Config without Listen.
 const defaultListen = "127.0.0.1:7777"
 
-// Options are what a configuration file cannot hold. The zero Options work.
+// Options configure a Gateway beyond its configuration file. The zero Options work.
 type Options struct {
 	// Logger gets a record for each model call. It holds no content. nil means
 	// no log.
 	Logger         *slog.Logger
 	MeterProvider  metric.MeterProvider // nil means no metrics
 	TracerProvider trace.TracerProvider // nil means no spans
-	// Decoders decompress requests, by their Content-Encoding, beside gzip. See
+	// Decoders decompress requests, by their Content-Encoding; gzip needs none. See
 	// transport.Options.Decoders.
 	Decoders map[string]transport.Decoder
 	// Metrics serves /_toolmend/metrics, as the exporter of MeterProvider does.
@@ -81,8 +81,8 @@ type Gateway struct {
 	listen, adminListen string // of the Config of New
 }
 
-// New returns a Gateway. The error is that of c.Validate, or says which file or
-// environment variable could not be read.
+// New returns a Gateway. It returns the error of c.Validate, or an error that names the file or
+// environment variable that could not be read.
 func New(c Config, o Options) (*Gateway, error) {
 	m, err := newMetrics(o.MeterProvider)
 	if err != nil {
@@ -95,10 +95,9 @@ func New(c Config, o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Reload replaces the configuration. Requests that have begun keep the one that
-// they began with. After an error the Gateway keeps its configuration. The
-// listeners are still those of New, so Listen and AdminListen have no effect:
-// otherwise a new Listen could lift the demand for a key on a public address.
+// Reload replaces the configuration for new requests. After an error the Gateway keeps its
+// configuration. Listen and AdminListen have no effect, because the listeners stay: a new Listen
+// could otherwise end the need for a key on a public address.
 func (g *Gateway) Reload(c Config) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()
@@ -114,8 +113,8 @@ func (g *Gateway) Reload(c Config) error {
 	return nil
 }
 
-// Drain makes /_toolmend/readyz say that the Gateway takes no more requests, so
-// that a load balancer sends them elsewhere. Requests are still served.
+// Drain makes /_toolmend/readyz report that the Gateway is not ready, so that a load balancer
+// sends new requests elsewhere. Requests are still served.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
 // CountLostLog counts n lines of the log that were not written, as

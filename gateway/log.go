@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -45,7 +44,7 @@ func (l logger) observed(x *exchange) {
 	if n := x.repairs(); len(n) > 0 {
 		attrs = append(attrs, slog.Any("repairs", n))
 	}
-	if n := rescue.Calls(x.report); n > 0 {
+	if n := x.report.Rescued(); n > 0 {
 		attrs = append(attrs, slog.Int("rescued", n))
 	}
 	if rules := x.report.Healed(); len(rules) > 0 {

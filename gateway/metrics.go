@@ -15,8 +15,8 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// metrics counts exchanges. Its labels have few values: a client cannot invent
-// one. Package tracing counts steps, attempts and tokens beside it.
+// metrics counts exchanges. Its labels have few values, and a client cannot add one. Package
+// tracing counts steps, attempts and tokens.
 type metrics struct {
 	requests metric.Int64Counter     // by upstream, mode, format, HTTP status, status of the calls, error and client key
 	duration metric.Float64Histogram // seconds, until the last byte
@@ -24,17 +24,17 @@ type metrics struct {
 	repairs  metric.Int64Counter     // by rule
 	invalid  metric.Int64Counter     // calls, by the code of their first issue
 	panics   metric.Int64Counter
-	dropped  metric.Int64Counter // by what was dropped
-	outcomes metric.Int64Counter // of the mode Observe, by what would have happened
+	dropped  metric.Int64Counter // copies, records and log lines
+	outcomes metric.Int64Counter // of the mode Observe, by enforcedOutcome
 	healed   metric.Int64Counter // requests, by the rule of package heal
-	texts    metric.Int64Counter // answers with calls in their text, by what became of them
+	texts    metric.Int64Counter // answers with calls in their text: rescued or unread
 	unlisted metric.Int64Counter // calls of tools that requests announce and do not list
 
 	mu   sync.RWMutex
 	sets map[labels]*labelSet
 }
 
-// labels are what an exchange is counted by.
+// labels are the labels of an exchange.
 type labels struct {
 	upstream, mode, format, status, err, key string
 	code                                     int
@@ -146,7 +146,7 @@ func (m *metrics) observed(x *exchange) {
 	if n := x.announced(); n > 0 {
 		m.unlisted.Add(ctx, int64(n), x.where())
 	}
-	if rescue.Calls(x.report) > 0 {
+	if x.report.Rescued() > 0 {
 		m.texts.Add(ctx, 1, x.where(attribute.String("outcome", "rescued")))
 	}
 	if rescue.Unread(x.report) {

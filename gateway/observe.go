@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// observe serves a model call by p.handler, which changes nothing. Beside it, it
-// copies the request and the answer, and queues the copy at the end.
+// observe serves a model call by p.handler, which changes nothing. It copies the request and the
+// answer, and queues the copy at the end.
 func (p *pipeline) observe(w http.ResponseWriter, r *http.Request, dialect string) {
 	code := &statusWriter{ResponseWriter: w}
 	c := p.copies.begin(p.newExchange(r, dialect), p.settings.MaxBody)
@@ -61,7 +61,7 @@ type copied struct {
 
 	sent   time.Time
 	took   time.Duration // from sent until the upstream's last byte
-	status int           // of the answer; 0 if there is none
+	status int           // of the answer; 0 without an answer
 	header http.Header   // of the answer
 
 	mu       sync.Mutex // the request may still be read when the answer has ended
@@ -129,7 +129,7 @@ func (c *copied) free() {
 	c.reserved = 0
 }
 
-// finish ends the copying. gone is the error of the client's context.
+// finish ends the copying. clientErr is the error of the client's context.
 func (c *copied) finish(clientErr error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -4,21 +4,61 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Page says whether the gateway has a page that shows its steps. The page is at
-// /_toolmend/, on AdminListen if that is set, else on Listen if that is
-// loopback, else nowhere. It shows the contents of calls. PagePath opens it, and
-// the key in the environment variable TOOLMEND_ADMIN_KEY by HTTP Basic
-// authentication.
+// Admin returns the handler of Config.AdminListen: the gateway's own pages.
+func (g *Gateway) Admin() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := g.state.Load()
+		in, refused := s.admin.admit(r)
+		if refused != nil {
+			refused.write(w, r)
+			return
+		}
+		g.ownPages(w, in, s, true)
+	})
+}
+
+// ownPages serves the paths below ownPath. The probes answer ok or not, and need no key. all
+// means that the listener serves the other pages too.
+func (g *Gateway) ownPages(w http.ResponseWriter, r *http.Request, s *state, all bool) {
+	page := strings.TrimPrefix(r.URL.Path, ownPath)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	switch {
+	case page == "/healthz":
+		_, _ = io.WriteString(w, "ok\n")
+	case page == "/readyz" && g.draining.Load():
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+	case page == "/readyz":
+		_, _ = io.WriteString(w, "ok\n")
+	case page == "/metrics" && all && g.options.Metrics != nil:
+		g.options.Metrics.ServeHTTP(w, r)
+	case page != "/metrics" && all && s.page != nil:
+		s.page.ServeHTTP(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// Page configures the page that shows the steps of a gateway, with the contents of calls. It is
+// at /_toolmend/ on AdminListen. Without AdminListen it is on Listen if that is loopback, else
+// there is no page. PagePath opens it, and so does the key in the environment variable
+// TOOLMEND_ADMIN_KEY, by HTTP Basic authentication.
 type Page struct {
 	// Off means that there is no page and no step is kept.
 	Off bool `toml:"off,omitempty"`
@@ -42,7 +82,7 @@ func (g *Gateway) PagePath() string {
 	return ownPath + "/?token=" + g.token
 }
 
-// newPage returns the handler of the page, or nil if there is none.
+// newPage returns the handler of the page, or nil if there is no page.
 func (g *Gateway) newPage(c Config, s *state) (http.Handler, error) {
 	key, err := adminKey()
 	if err != nil {
@@ -63,7 +103,7 @@ func (g *Gateway) resizePage(c Config, s *state) {
 	}
 }
 
-// adminKey returns the key that opens the page beside the token, or "".
+// adminKey returns the key that opens the page as the token does, or "".
 func adminKey() (string, error) {
 	key, set := os.LookupEnv(adminKeyVariable)
 	if !set {
@@ -88,7 +128,7 @@ func (k *keeper) observed(x *exchange) {
 	guarded(k.metrics, k.log, x, "a step is not on the page", func() { k.steps.Add(x.step()) })
 }
 
-// step returns what the page shows of x.
+// step returns x as the page shows it.
 func (x *exchange) step() report.Step {
 	s := report.Step{
 		Time: x.start, Source: x.upstream, Client: x.client, Mode: string(x.mode), Format: x.dialect, Path: x.path, Model: x.model(),

@@ -97,8 +97,8 @@ var providers = map[string]string{
 	"cohere.com": "cohere", "perplexity.ai": "perplexity",
 }
 
-// providerOf returns the gen_ai.provider.name of an upstream: that of its host, or
-// else the upstream's own name.
+// providerOf returns the gen_ai.provider.name of an upstream: the name of the provider that owns
+// its host, else the upstream's own name.
 func providerOf(name string, to *url.URL) string {
 	for host, provider := range providers {
 		if h := strings.ToLower(to.Hostname()); h == host || strings.HasSuffix(h, "."+host) || strings.HasSuffix(h, "-"+host) {
@@ -134,7 +134,7 @@ func (g *Gateway) decoders() map[string]transport.Decoder {
 	return all
 }
 
-// ServeHTTP decides by format and mode who serves a request.
+// ServeHTTP serves a request by its format and the mode.
 func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	format := formatOf(r)
 	switch {

@@ -35,7 +35,7 @@ func (p places) around(h http.Handler) http.Handler {
 		case p <- struct{}{}:
 			defer func() { <-p }()
 			h.ServeHTTP(w, r)
-		case <-r.Context().Done(): // the client has gone
+		case <-r.Context().Done(): // the client has disconnected
 			panic(http.ErrAbortHandler)
 		case <-timeout.C:
 			w.Header().Set("Retry-After", strconv.Itoa(int(placeWait.Seconds())))

@@ -15,7 +15,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Bounds of what waits to be written.
+// Limits of the answers that wait to be written.
 const (
 	queuedExchanges = 1024
 	queuedBytes     = 64 << 20 // of requests and answers
@@ -155,7 +155,7 @@ type recordedTool struct {
 	Custom     *recordedCustom `json:"custom,omitempty"`
 }
 
-// line returns what is recorded of attempt i.
+// line returns the recorded line of attempt i.
 func (x *exchange) line(i int, id string, c Record) recordedLine {
 	a := x.report.Attempts[i]
 	l := recordedLine{

@@ -11,15 +11,13 @@ import (
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
 
-// enforcedOutcome says what the mode Enforce would have done with an exchange that was
-// observed.
+// enforcedOutcome is what the mode Enforce would have done with an observed exchange.
 type enforcedOutcome string
 
-// The outcomes. Of several that apply, the first in this list is meant.
+// The outcomes. If several apply, the first one in this list counts.
 const (
 	outcomeReasked  enforcedOutcome = "reasked"  // a second model call
 	outcomeRefused  enforcedOutcome = "refused"  // the client gets an error in place of the answer
@@ -32,9 +30,8 @@ const (
 // errSecondCall ends the chain of a replay at the second model call.
 var errSecondCall = errors.New("gateway: the replay of an exchange makes no second model call")
 
-// newReplayer returns the Transport through which observed exchanges are
-// replayed. It does with an answer what the mode Enforce does, up to the second
-// model call.
+// newReplayer returns the Transport through which observed exchanges are replayed. It treats an
+// answer as the mode Enforce does, up to the second model call.
 func newReplayer(s Settings, decoders map[string]transport.Decoder, stack middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
 	o := s.transport()
@@ -74,7 +71,7 @@ func (p *pipeline) replay(ctx context.Context, c *copied) {
 	if x.request == nil && err != nil { // the request was not read, and there is no answer
 		x.err = err
 	}
-	passed := x.status == "unchecked" && x.err != nil // the error says why the answer was passed on unread
+	passed := x.status == "unchecked" && x.err != nil // the error is the reason why the answer was passed on unread
 	if passed {
 		x.err = nil
 	}
@@ -82,9 +79,8 @@ func (p *pipeline) replay(ctx context.Context, c *copied) {
 	x.conclude(c, calls > 1, refused)
 }
 
-// conclude decides what would have happened. asked means that there would have
-// been a second model call, and refused that the chain ended with an error of
-// its own.
+// conclude sets the outcome in the mode Enforce. reasked means that there would have been a second
+// model call, and refused that the chain ended with an error of its own.
 func (x *exchange) conclude(c *copied, reasked, refused bool) {
 	var verdicts []middleware.Verdict
 	if len(x.report.Attempts) > 0 { // the client got the first one
@@ -107,7 +103,7 @@ func (x *exchange) conclude(c *copied, reasked, refused bool) {
 		x.enforced = outcomeRefused
 	case status == "invalid" && x.status != "invalid":
 		x.enforced = outcomeDropped
-	case rescue.Calls(x.report) > 0:
+	case x.report.Rescued() > 0:
 		x.enforced = outcomeRescued
 	case repaired(verdicts):
 		x.enforced = outcomeRepaired
@@ -130,8 +126,7 @@ func repaired(verdicts []middleware.Verdict) bool {
 	return false
 }
 
-// replayed returns the request of c. It has no headers but those that say how to
-// read the body.
+// replayed returns the request of c, with only the headers that are needed to read its body.
 func (c *copied) replayed(ctx context.Context) *http.Request {
 	r := &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "observed", Path: c.x.path}, Header: http.Header{},

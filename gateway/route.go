@@ -125,8 +125,8 @@ type bodyError struct{ err error }
 func (e *bodyError) Error() string { return e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// route returns what serves r, and r as that gets it: without the prefix, and
-// with its body in memory if that was read to find the model.
+// route returns the handler for r, and r without the prefix. The body of r is in memory if it was
+// read to find the model.
 func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *http.Request, error) {
 	var matching []*upstream
 	for _, u := range s.upstreams { // the longest prefix first
@@ -183,7 +183,7 @@ func (u *upstream) pipelineFor(model string) *pipeline {
 	return u.pipeline
 }
 
-// below reports whether a path is the prefix or stands below it.
+// below reports whether a path is the prefix or begins with it as a folder.
 func below(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (prefix == "" || rest == "" || rest[0] == '/')
@@ -246,7 +246,7 @@ func formatOf(r *http.Request) wire.Codec {
 
 var codecs = wire.Codecs()
 
-// matches reports whether text matches a pattern in which * stands for any text.
+// matches reports whether text matches a pattern in which * is any text.
 func matches(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	text, ok := strings.CutPrefix(text, parts[0])

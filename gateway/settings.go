@@ -16,13 +16,13 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// over returns s with the fields of base where those of s are zero.
+// over returns s, whose zero fields have the values of base.
 func (s Settings) over(base Settings) Settings {
 	inherit(reflect.ValueOf(&s).Elem(), reflect.ValueOf(base))
 	return s
 }
 
-// inherit sets the fields of a struct that are zero, and those of structs in it.
+// inherit sets the zero fields of a struct, and of the structs in it, to the values of from.
 func inherit(to, from reflect.Value) {
 	for i := range to.NumField() {
 		if f := to.Field(i); f.Kind() == reflect.Struct {

@@ -32,7 +32,7 @@ func (e *ConfigError) Error() string { return "gateway: " + e.Err.Error() }
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// invalid returns the error of a key. Dots in it are those of tables.
+// invalid returns the error of a key, whose tables are joined with dots.
 func invalid(key, format string, args ...any) error {
 	return &ConfigError{Path: key, Err: fmt.Errorf(strings.ReplaceAll(key, ".", ": ")+": "+format, args...)}
 }
@@ -47,7 +47,7 @@ func within(array string, n int, name string, err error) error {
 	}
 }
 
-// asConfigError returns err with a path, which errors of other packages lack.
+// asConfigError returns err as a ConfigError. The errors of other packages have no path.
 func asConfigError(err error) *ConfigError {
 	if e, ok := errors.AsType[*ConfigError](err); ok {
 		return e
@@ -71,21 +71,36 @@ func (c Config) validate() error {
 	if len(c.Upstreams) == 0 {
 		return invalid("upstream", "at least one is required")
 	}
-	for _, addr := range []struct{ key, value string }{{"listen", c.Listen}, {"admin_listen", c.AdminListen}} {
-		if addr.value == "" {
-			continue
+	for _, err := range []error{
+		validateListen("listen", c.Listen), validateListen("admin_listen", c.AdminListen),
+		c.Access.validate(), validateClients(c.Clients), c.validateUpstreams(),
+	} {
+		if err != nil {
+			return err
 		}
-		_, port, err := net.SplitHostPort(addr.value)
-		if _, number := strconv.ParseUint(port, 10, 16); err != nil || number != nil {
-			return invalid(addr.key, "must be HOST:PORT, such as %s, got %q", defaultListen, addr.value)
-		}
 	}
-	if err := c.Access.validate(); err != nil {
-		return err
+	switch {
+	case slices.ContainsFunc(c.Record.Headers, isCredential):
+		return invalid("record.headers", "must not name a header that holds a credential")
+	case c.Record.MaxSize < 0 || c.Record.Files < 0:
+		return invalid("record", "max_size and files must not be negative")
+	case c.Page.Memory < 0:
+		return invalid("page", "memory must not be negative")
 	}
-	if err := validateClients(c.Clients); err != nil {
-		return err
+	return nil
+}
+
+// validateListen returns the error of the address of a listener, nil for "".
+func validateListen(key, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if _, number := strconv.ParseUint(port, 10, 16); addr != "" && (err != nil || number != nil) {
+		return invalid(key, "must be HOST:PORT, such as %s, got %q", defaultListen, addr)
 	}
+	return nil
+}
+
+// validateUpstreams returns the first error of an upstream, or of several together.
+func (c Config) validateUpstreams() error {
 	names, defaults := map[string]bool{}, 0
 	rest := map[string]string{} // by prefix, the upstream of models that no other one serves
 	for i, u := range c.Upstreams {
@@ -112,20 +127,14 @@ func (c Config) validate() error {
 			defaults++
 		}
 	}
-	switch {
-	case defaults > 1:
+	if defaults > 1 {
 		return invalid("upstream", "more than one is marked default")
-	case slices.ContainsFunc(c.Record.Headers, isCredential):
-		return invalid("record.headers", "must not name a header that holds a credential")
-	case c.Record.MaxSize < 0 || c.Record.Files < 0:
-		return invalid("record", "max_size and files must not be negative")
-	case c.Page.Memory < 0:
-		return invalid("page", "memory must not be negative")
 	}
 	return nil
 }
 
-func (u Upstream) validate(base Settings) error {
+// validateAddress returns the first error of where an upstream is and which paths it serves.
+func (u Upstream) validateAddress() error {
 	to, err := url.Parse(u.URL)
 	switch {
 	case err != nil:
@@ -140,7 +149,15 @@ func (u Upstream) validate(base Settings) error {
 		return invalid("prefix", "must be a path without \"..\", \".\", empty segments, escapes, ? and #, because no request would have it, got %q", u.Prefix)
 	case u.Prefix == ownPath || strings.HasPrefix(u.Prefix, ownPath+"/"):
 		return invalid("prefix", "%s belongs to the gateway", ownPath)
-	case u.MaxConcurrent < 0:
+	}
+	return nil
+}
+
+func (u Upstream) validate(base Settings) error {
+	if err := u.validateAddress(); err != nil {
+		return err
+	}
+	if u.MaxConcurrent < 0 {
 		return invalid("max_concurrent", "must not be negative, got %d", u.MaxConcurrent)
 	}
 	if err := u.Headers.validate(); err != nil {
@@ -204,7 +221,7 @@ func sameAddress(to, addr string) bool {
 	return strings.EqualFold(u.Hostname(), host) || proxy.IsLoopback(u.Host) && (everywhere || proxy.IsLoopback(addr))
 }
 
-// oneOf returns the error of a key whose word is none of the words, nil for "".
+// oneOf returns the error of a key whose value is not one of the words; "" is valid.
 func oneOf[K ~string](key string, got K, words ...K) error {
 	if got == "" || slices.Contains(words, got) {
 		return nil

@@ -567,38 +567,66 @@ func emptyContent(d *draft) {
 	var out []middleware.Message
 	n := 0
 	ofXAI := strings.Contains(d.said, "content element") // for which a message with nothing but reasoning is empty
-	empty := func(p middleware.Part) bool { return p.Kind == middleware.PartText && strings.TrimSpace(p.Text) == "" }
-	says := func(p middleware.Part) bool { return !empty(p) && !(ofXAI && isReasoning(p)) }
 	for i, m := range d.was.Messages {
-		if ofXAI && m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0 && !slices.ContainsFunc(m.Parts, says) {
+		if ofXAI && hasOnlyReasoning(m) {
 			n++
 			continue
 		}
-		last := i == len(d.was.Messages)-1 && m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0
-		if k := len(m.Parts) - 1; last && k >= 0 && m.Parts[k].Kind == middleware.PartText && strings.TrimRight(m.Parts[k].Text, white) != m.Parts[k].Text {
-			m.Parts = slices.Clone(m.Parts)
-			m.Parts[k].Text = strings.TrimRight(m.Parts[k].Text, white)
+		if i == len(d.was.Messages)-1 && trimEnd(&m) {
 			n++
 		}
-		if m.Role == middleware.RoleTool || len(m.Parts) > 0 && !slices.ContainsFunc(m.Parts, empty) || len(m.Parts) == 0 && len(m.ToolCalls) > 0 {
+		if !hasEmptyContent(m) {
 			out = append(out, m)
 			continue
 		}
 		n++
-		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), empty)
-		switch {
-		case len(m.Parts) > 0 || len(m.ToolCalls) > 0:
-		case m.Role == middleware.RoleUser:
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isEmptyText)
+		if len(m.Parts)+len(m.ToolCalls) == 0 && m.Role == middleware.RoleUser {
 			m.Parts = []middleware.Part{{Text: "(empty)"}}
-		default:
-			continue
 		}
-		out = append(out, m)
+		if len(m.Parts)+len(m.ToolCalls) > 0 {
+			out = append(out, m)
+		}
 	}
 	if n > 0 {
 		d.request().Messages = out
 		d.notef("%s had an empty text", counted(n, "message"))
 	}
+}
+
+func isEmptyText(p middleware.Part) bool {
+	return p.Kind == middleware.PartText && strings.TrimSpace(p.Text) == ""
+}
+
+// hasOnlyReasoning reports whether a message of the model has neither a text nor a call.
+func hasOnlyReasoning(m middleware.Message) bool {
+	return m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0 &&
+		!slices.ContainsFunc(m.Parts, func(p middleware.Part) bool { return !isEmptyText(p) && !isReasoning(p) })
+}
+
+// trimEnd removes the white space at the end of a text of the model. It reports whether there
+// was any.
+func trimEnd(m *middleware.Message) bool {
+	last := len(m.Parts) - 1
+	if m.Role != middleware.RoleAssistant || len(m.ToolCalls) > 0 || last < 0 || m.Parts[last].Kind != middleware.PartText {
+		return false
+	}
+	text := strings.TrimRight(m.Parts[last].Text, white)
+	if text == m.Parts[last].Text {
+		return false
+	}
+	m.Parts = slices.Clone(m.Parts)
+	m.Parts[last].Text = text
+	return true
+}
+
+// hasEmptyContent reports whether a message has an empty text, or nothing at all. A tool may
+// return an empty result.
+func hasEmptyContent(m middleware.Message) bool {
+	if m.Role == middleware.RoleTool {
+		return false
+	}
+	return len(m.Parts)+len(m.ToolCalls) == 0 || slices.ContainsFunc(m.Parts, isEmptyText)
 }
 
 const white = " \t\r\n"
@@ -610,27 +638,44 @@ const (
 )
 
 func alternation(d *draft) {
+	switch {
+	case strings.HasPrefix(d.said, "Expected last role") || strings.Contains(d.said, "message prefill"):
+		endWithUser(d)
+	case strings.Contains(d.said, "after role 'tool'"):
+		separateResults(d)
+	default:
+		joinRoles(d)
+	}
+}
+
+// endWithUser adds a message of the user if the last message is an answer of the model.
+func endWithUser(d *draft) {
+	last := len(d.was.Messages) - 1
+	if last < 0 || d.was.Messages[last].Role != middleware.RoleAssistant || len(d.was.Messages[last].ToolCalls) > 0 {
+		return
+	}
+	d.request().Messages = append(slices.Clip(d.was.Messages), middleware.User(goOn))
+	d.notef("the last message was one of the model; one of the user that says to continue follows it")
+}
+
+// separateResults adds a message of the model between a tool's result and the user.
+func separateResults(d *draft) {
 	var out []middleware.Message
-	if strings.HasPrefix(d.said, "Expected last role") || strings.Contains(d.said, "message prefill") {
-		if last := len(d.was.Messages) - 1; last >= 0 && d.was.Messages[last].Role == middleware.RoleAssistant && len(d.was.Messages[last].ToolCalls) == 0 {
-			d.request().Messages = append(slices.Clip(d.was.Messages), middleware.User(goOn))
-			d.notef("the last message was one of the model; one of the user that says to continue follows it")
+	for i, m := range d.was.Messages {
+		if i > 0 && m.Role == middleware.RoleUser && d.was.Messages[i-1].Role == middleware.RoleTool {
+			out = append(out, middleware.Assistant(interrupted))
 		}
-		return
+		out = append(out, m)
 	}
-	if strings.Contains(d.said, "after role 'tool'") {
-		for i, m := range d.was.Messages {
-			if i > 0 && m.Role == middleware.RoleUser && d.was.Messages[i-1].Role == middleware.RoleTool {
-				out = append(out, middleware.Assistant(interrupted))
-			}
-			out = append(out, m)
-		}
-		if n := len(out) - len(d.was.Messages); n > 0 {
-			d.request().Messages = out
-			d.notef("%s of the user behind a result got one of the model in front of it", counted(n, "message"))
-		}
-		return
+	if n := len(out) - len(d.was.Messages); n > 0 {
+		d.request().Messages = out
+		d.notef("%s of the user behind a result got one of the model in front of it", counted(n, "message"))
 	}
+}
+
+// joinRoles joins neighboring messages of the user, and of the model. Calls end a message.
+func joinRoles(d *draft) {
+	var out []middleware.Message
 	for _, m := range d.was.Messages {
 		last := len(out) - 1
 		if last < 0 || m.Role != out[last].Role || m.Role != middleware.RoleUser && (m.Role != middleware.RoleAssistant || len(out[last].ToolCalls) > 0) {

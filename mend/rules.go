@@ -2,7 +2,7 @@ package mend
 
 import "fmt"
 
-// Rule is a built-in repair.
+// Rule is a built-in repair. docs/mending.md has an example of each.
 type Rule uint8
 
 // The rules.
@@ -44,8 +44,8 @@ const (
 	// RenameClose gives the only undeclared key the name of the only missing
 	// property, if the two names are similar.
 	RenameClose
-	// Close adds the closing brackets that the text lacks at its very end. It
-	// is never applied to a destructive tool.
+	// Close adds the closing brackets that are missing at the very end of the text.
+	// It is never applied to a destructive tool.
 	Close
 	// Omit removes an optional property whose value is the string "None",
 	// "null", "nan" or "", if the schema rejects that string. If the schema
@@ -60,8 +60,8 @@ const (
 	Echo
 	// Split makes an array of strings from a string with commas.
 	Split
-	// EnumWords replaces a string by the only enumerated value all of whose
-	// words are in the string.
+	// EnumWords replaces a string by the only enumerated value whose words all occur
+	// in the string, one after the other.
 	EnumWords
 	// FillDefaults adds a missing required property with the value that its
 	// schema declares: default, const, or the only value of an enum. It is never
@@ -86,7 +86,27 @@ func Off() []Rule { return []Rule{} }
 // four wrong, but fewer than 20 recorded faults show it right.
 func Extended() []Rule { return append(Default(), DropUnknown, RenameClose, Split, EnumWords) }
 
-// ruleNames are the names of the rules in options, reports and documents.
+// ruleNames are the names of the rules in options, reports and documentation. These
+// functions propose the fixes of each rule:
+//
+//	Coerce         coerce                     "5"                          5
+//	Unwrap         parseContainer             "[1, 2]"                     [1, 2]
+//	               envelope                   {"arguments": {"a": 1}}      {"a": 1}
+//	Wrap           conversions                "x"                          ["x"]
+//	               wrapWord                   Oslo                         {"city": "Oslo"}
+//	Rename         strayFor, matchKey         {"userId": 1}                {"user_id": 1}
+//	RenameClose    strayFor, matchKey         {"file_path": "a"}           {"path": "a"}
+//	DropUnknown    keyFixes                   {"a": 1, "b": 2}             {"a": 1}
+//	Syntax, Close  syntaxEdits                {'a': [1, 2                  {"a": [1, 2]}
+//	ToolName       Names.Match                functions.getUser            get_user
+//	Enum           enumVariant                "In Progress"                "in_progress"
+//	EnumWords      enumInPhrase               "high priority"              "high"
+//	Encode         conversions                {"a": 1} for a string        "{\"a\": 1}"
+//	Omit           omit                       {"a": 1, "b": "None"}        {"a": 1}
+//	Duplicates     dropDuplicates             {"a": 1, "a": 1}             {"a": 1}
+//	Echo           unwrapEcho                 {"type": "int", "value": 4}  4
+//	Split          split                      "a, b"                       ["a", "b"]
+//	FillDefaults   newFill                    {}                           {"limit": 10}
 var ruleNames = [...]string{
 	Coerce: "coerce", Unwrap: "unwrap", Wrap: "wrap", Rename: "rename", DropUnknown: "drop_unknown", Syntax: "syntax",
 	ToolName: "tool_name", Enum: "enum", Encode: "encode", RenameClose: "rename_close", Close: "close", Omit: "omit",
@@ -113,10 +133,10 @@ func All() []Rule {
 	return rules
 }
 
-// by is the value of Change.By for a change that the rule made.
+// by returns the value of Change.By for a change by the rule.
 func (r Rule) by() string { return "mend." + ruleNames[r] }
 
-// set is a set of rules: a bit for each.
+// set is a set of rules, one bit for each.
 type set uint32
 
 // setOf returns the set of rules.

@@ -12,41 +12,36 @@ import (
 
 // Bounds of the work on one call.
 const (
-	maxCandidates = 64      // validated
-	minCandidates = 8       // of large arguments
-	maxBytes      = 4 << 20 // of all candidates together, before minCandidates counts
-	maxRounds     = 4       // a fix may need another one below it: "[\"1\"]" for an array of integers
+	maxCandidates = 64      // candidates that are validated
+	minCandidates = 8       // the same, however large the arguments are
+	maxBytes      = 4 << 20 // bytes of all candidates, above minCandidates
+	maxRounds     = 4       // rounds: a fix may need another one below it, as "[\"1\"]" for an array of integers
 	maxReduced    = 8       // fixes of one round that are also tried without each other
-	maxPlaces     = 512     // with faults in one candidate, fewer in large ones:
-	maxLooking    = 8 << 20 // places times bytes, because finding each takes a walk
+	maxPlaces     = 512     // places with faults in one candidate
+	maxPlaceBytes = 8 << 20 // places times bytes: each place is found by a walk
 )
 
-// unlimited reads what in.Validate has accepted or validates next.
+// unlimited are the limits for text that Input.Validate has accepted or validates next.
 var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 
-// mender looks for a repair of one call. It is not safe for concurrent use. What it
-// reads of the arguments is kept until the next text, what it reads of the schema for
-// good: a round asks about the same object for each of its faults.
+// mender searches for a repair of one call. It is not safe for concurrent use. It
+// caches objects of the current candidate and enums of the schema, because a round
+// looks them up again for each fault.
 type mender struct {
 	rules  set
 	in     Input
-	schema *view.View // the tool's; nil: none
+	schema *view.View // nil if the schema cannot be read
 	budget int        // candidates that may still be validated
 
-	doc       *rawjson.Doc                       // of which objects are
-	objects   map[string]*object                 // by pointer
-	comparing int                                // see maxComparing
-	spellings map[*view.Node]map[string][]string // see values
+	doc      *rawjson.Doc                       // the document of objects
+	objects  map[string]*object                 // by pointer
+	compared int                                // bytes; see maxCompared
+	enums    map[*view.Node]map[string][]string // see enumTexts
 }
 
-// newMender reads the tool's schema. Without one that can be read, only the
-// issues lead.
+// newMender returns the mender for in, with its schema read.
 func newMender(in Input) *mender {
-	m := &mender{
-		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
-		spellings: map[*view.Node]map[string][]string{},
-	}
-	m.rules = rulesFor(in)
+	m := &mender{in: in, rules: rulesFor(in), budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
 	if in.Schema == nil {
 		in.Schema = ReadSchema(in.Tool.Parameters)
 	}
@@ -54,9 +49,8 @@ func newMender(in Input) *mender {
 	return m
 }
 
-// rulesFor returns the rules of a call. The arguments of a destructive tool must
-// not come from a text that may have been cut off, or from a schema: deleting a
-// thing that was not named is worse than asking the model again.
+// rulesFor returns the rules for a call. A destructive tool does not get Close and
+// FillDefaults: deleting a thing that the model did not name is worse than a re-ask.
 func rulesFor(in Input) set {
 	rules := in.Rules
 	if rules == nil {
@@ -69,19 +63,19 @@ func rulesFor(in Input) set {
 	return on
 }
 
-// on reports whether one of the rules may be applied to the call.
+// on reports whether the call may be repaired with one of the rules.
 func (m *mender) on(rules ...Rule) bool { return m.rules&setOf(rules...) != 0 }
 
-// fix is one change that a rule proposes: to one value, to one key.
+// fix is a change that a rule proposes for one value or one key.
 type fix struct {
 	rule    Rule
-	edits   []rawjson.Edit      // of the text that the rule looked at
-	changes []middleware.Change // the same, as a report tells it
-	needed  bool                // without it the arguments are surely invalid
+	edits   []rawjson.Edit      // of the candidate's text
+	changes []middleware.Change // the same, for the report
+	needed  bool                // whether the arguments are certainly invalid without it
 }
 
-// replace is the fix that writes text in place of v.
-func replace(rule Rule, v rawjson.Value, text string) fix {
+// replaceValue returns the fix that writes text in place of v.
+func replaceValue(rule Rule, v rawjson.Value, text string) fix {
 	start, end := v.Span()
 	return fix{
 		rule:    rule,
@@ -90,20 +84,20 @@ func replace(rule Rule, v rawjson.Value, text string) fix {
 	}
 }
 
-// equal reports whether two fixes do the same. Two issues at one place, such as a wrong
-// type under two branches, propose equal ones.
+// equal reports whether two fixes make the same edits. Two issues at one place, such
+// as a wrong type under two branches of a union, lead to equal fixes.
 func (f fix) equal(g fix) bool { return f.rule == g.rule && slices.Equal(f.edits, g.edits) }
 
-// candidate is a text on the way, what led to it, and what is still wrong with
-// it. The number of its changes is its size, by which search compares candidates.
+// candidate is a text that the search has reached. Its size is the number of its
+// changes.
 type candidate struct {
 	text    string
-	changes []middleware.Change
-	issues  []middleware.Issue
+	changes []middleware.Change // from the sent arguments to text
+	issues  []middleware.Issue  // of text
 }
 
-// try returns c with fixes made; false if they collide, or nothing is left of
-// the budget. Each try takes one validation of the whole call: that is what costs.
+// try applies fixes to c and validates the result, which is the expensive part. It
+// returns false if fixes overlap, and if the budget is used up.
 func (m *mender) try(c candidate, fixes []fix) (candidate, bool) {
 	var edits []rawjson.Edit
 	changes := slices.Clone(c.changes)
@@ -119,27 +113,26 @@ func (m *mender) try(c candidate, fixes []fix) (candidate, bool) {
 	return candidate{text: text, changes: changes, issues: m.in.Validate(text)}, true
 }
 
-// search goes round by round. In each, every place that validation found fault
-// with is fixed where there is one way to; where there are several, each is
-// followed. The smallest valid result wins, and two that are equally small are
-// none. If the budget ran out, another result may be as small: then there is none
-// either.
+// search returns the smallest valid candidate that rounds of fixes lead to. It returns
+// false if there is none, and if another valid candidate has, or may have, the same
+// size. The second is so if the budget is used up.
 func (m *mender) search(start candidate) (candidate, bool) {
 	var best candidate
-	found, tie := false, false
-	seen := map[string]bool{start.text: true}
+	ok, tie := false, false
+	visited := map[string]bool{start.text: true}
 	level := []candidate{start}
 	for range maxRounds {
 		var next []candidate
 		for _, c := range level {
 			for _, child := range m.children(c) {
 				switch {
-				case found && len(child.changes) > len(best.changes) || len(child.issues) > 0 && seen[child.text]:
+				case ok && len(child.changes) > len(best.changes) || len(child.issues) > 0 && visited[child.text]:
+					continue
 				case len(child.issues) > 0:
-					seen[child.text] = true
+					visited[child.text] = true
 					next = append(next, child)
-				case !found || len(child.changes) < len(best.changes):
-					best, found, tie = child, true, false
+				case !ok || len(child.changes) < len(best.changes):
+					best, ok, tie = child, true, false
 				case child.text != best.text:
 					tie = true
 				}
@@ -147,14 +140,15 @@ func (m *mender) search(start candidate) (candidate, bool) {
 		}
 		level = next
 	}
-	if !found || tie || m.budget == 0 {
+	if !ok || tie || m.budget == 0 {
 		return candidate{}, false
 	}
 	return best, true
 }
 
-// children returns what one round makes of c: the only fix of each place, and
-// one after the other those of the first place that has several.
+// children returns the candidates that one round of fixes makes of c. A round applies
+// the fix of each place that has exactly one. If places have several, there is a
+// child for each fix of the first of them.
 func (m *mender) children(c candidate) []candidate {
 	doc, _ := m.in.Parsed.(*rawjson.Doc)
 	if doc == nil || doc.Text() != c.text {
@@ -164,10 +158,10 @@ func (m *mender) children(c candidate) []candidate {
 		}
 	}
 	places := placesOf(c.issues)
-	if len(places) > maxPlaces || len(places)*len(c.text) > maxLooking {
+	if len(places) > maxPlaces || len(places)*len(c.text) > maxPlaceBytes {
 		return nil
 	}
-	if hasCode(c.issues, codeDuplicate) { // the outer ones first: the members that go may hold others
+	if hasCode(c.issues, codeDuplicate) { // outer places first: members that are removed may contain inner ones
 		slices.SortStableFunc(places, func(a, b place) int {
 			return cmp.Compare(strings.Count(a.pointer, "/"), strings.Count(b.pointer, "/"))
 		})
@@ -177,32 +171,32 @@ func (m *mender) children(c candidate) []candidate {
 		fixes := m.fixes(doc, place)
 		switch {
 		case len(fixes) == 1:
-			certain = add(certain, fixes[0])
+			certain = addFix(certain, fixes[0])
 		case len(fixes) > 1 && choice == nil:
 			choice = fixes
 		}
 	}
 	if len(certain) == 0 && choice == nil {
-		return m.strictly(c, m.below(doc))
+		return m.tryUnionFixes(c, m.unionFixes(doc))
 	}
 	var children []candidate
 	if choice == nil && len(certain) > 0 {
-		if child, ok := m.round(c, certain); ok {
+		if child, ok := m.applyNeeded(c, certain); ok {
 			children = append(children, child)
 		}
 	}
 	for _, f := range choice {
-		if child, ok := m.round(c, add(certain, f)); ok {
+		if child, ok := m.applyNeeded(c, addFix(certain, f)); ok {
 			children = append(children, child)
 		}
 	}
 	return children
 }
 
-// strictly makes fixes of which validation named none: together, and without
-// each of them, so that search sees what else may be valid. Nothing says that all of them
-// are needed, unlike fixes at places where validation found fault.
-func (m *mender) strictly(c candidate, fixes []fix) []candidate {
+// tryUnionFixes returns the candidates of fixes that no issue asked for: with all of
+// them, and with all but one. Some of the fixes may not be needed, so search has to
+// see which smaller candidates are valid too.
+func (m *mender) tryUnionFixes(c candidate, fixes []fix) []candidate {
 	if len(fixes) == 0 || len(fixes) > maxReduced {
 		return nil
 	}
@@ -224,7 +218,7 @@ func (m *mender) strictly(c candidate, fixes []fix) []candidate {
 	}
 	switch {
 	case len(valid) > 0 && len(fixes) > 2:
-		return nil // fewer still may do: which ones is not known
+		return nil // still fewer fixes may be enough, and it is not known which
 	case len(valid) > 0:
 		return valid
 	case len(all.issues) == 0:
@@ -233,8 +227,9 @@ func (m *mender) strictly(c candidate, fixes []fix) []candidate {
 	return append(others, all)
 }
 
-// round makes fixes, and does without those that are not needed.
-func (m *mender) round(c candidate, fixes []fix) (candidate, bool) {
+// applyNeeded applies fixes. If the result is valid, it leaves out the fixes that the
+// result does not need.
+func (m *mender) applyNeeded(c candidate, fixes []fix) (candidate, bool) {
 	child, ok := m.try(c, fixes)
 	if !ok || len(child.issues) > 0 || len(fixes) == 1 || len(fixes) > maxReduced {
 		return child, ok
@@ -245,24 +240,24 @@ func (m *mender) round(c candidate, fixes []fix) (candidate, bool) {
 		}
 		rest := slices.Delete(slices.Clone(fixes), i, i+1)
 		if smaller, ok := m.try(c, rest); ok && len(smaller.issues) == 0 {
-			return m.round(c, rest)
+			return m.applyNeeded(c, rest)
 		}
 	}
 	return child, true
 }
 
-// add returns fixes with f, unless f is there or touches what another one does.
-func add(fixes []fix, f fix) []fix {
+// addFix returns fixes with f, unless f equals or overlaps one of them.
+func addFix(fixes []fix, f fix) []fix {
 	for _, g := range fixes {
-		if f.equal(g) || overlap(f, g) {
+		if f.equal(g) || fixesOverlap(f, g) {
 			return fixes
 		}
 	}
 	return append(slices.Clip(fixes), f)
 }
 
-// overlap reports whether two fixes change the same bytes.
-func overlap(f, g fix) bool {
+// fixesOverlap reports whether two fixes change the same bytes.
+func fixesOverlap(f, g fix) bool {
 	for _, a := range f.edits {
 		for _, b := range g.edits {
 			if a.Start < b.End && b.Start < a.End {
@@ -273,19 +268,18 @@ func overlap(f, g fix) bool {
 	return false
 }
 
-// place is where validation found fault, and with what.
+// place is a place in the arguments with the codes of all its issues.
 type place struct {
 	pointer string
 	codes   []string
 }
 
-// has reports whether one of codes was found at p.
+// has reports whether p has one of codes.
 func (p place) has(codes ...string) bool {
 	return slices.ContainsFunc(codes, func(c string) bool { return slices.Contains(p.codes, c) })
 }
 
-// placesOf returns the places that issues name, in their order; one more than
-// maxPlaces for any number above.
+// placesOf returns the places of issues, in order, and at most one more than maxPlaces.
 func placesOf(issues []middleware.Issue) []place {
 	var places []place
 	index := map[string]int{}
@@ -304,16 +298,16 @@ func placesOf(issues []middleware.Issue) []place {
 	return places
 }
 
-// fixes returns what the rules propose for one place, each text once.
+// fixes returns the fixes that the rules propose for p, each once.
 func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	var all []fix
 	switch {
 	case p.has(codeDuplicate):
-		all = duplicates(doc, p)
+		all = dropDuplicates(doc, p)
 	case p.has(typeCodes...) || p.has(textCodes...):
 		if v := doc.Root().At(p.pointer); v.Exists() {
 			all = m.valueFixes(doc, p, v)
-			needed := p.has(typeCodes...) && refusedType(m.schema.Root(), p.pointer, v)
+			needed := p.has(typeCodes...) && typeIsRefused(m.schema.Root(), p.pointer, v)
 			for i := range all {
 				all[i].needed = needed
 			}
@@ -322,7 +316,7 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	if p.has("required", "additionalProperties", "undeclared") {
 		all = append(all, m.keyFixes(doc, p)...)
 	}
-	var on []fix
+	on := all[:0]
 	for _, f := range all {
 		if m.on(f.rule) && !slices.ContainsFunc(on, f.equal) {
 			on = append(on, f)
@@ -331,8 +325,79 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	return on
 }
 
-// What validation finds wrong with a value as a whole, and with a string.
+// Issue codes of a value as a whole, and of a string.
 var (
 	typeCodes = []string{"type", "anyOf", "oneOf", "enum", "const", codeNotObject}
 	textCodes = []string{"minLength", "pattern", "format"}
 )
+
+// Bounds of unionFixes.
+const (
+	maxUnionValues  = 128 // values that are visited
+	maxChildSchemas = 16  // schemas that describe one of them
+)
+
+// unionFixes returns the fixes of values whose type is wrong under every branch of a
+// union. The issue of such a value is at the union, not at the value, so no place
+// leads to it. For example, with
+//
+//	{"anyOf": [{"properties": {"n": {"type": "integer"}}}, {"properties": {"n": {"type": "null"}}}]}
+//
+// and {"n": "5"}, the issue is at the object, and the fix at n. unionFixes returns nil
+// if one of these values does not have exactly one fix.
+func (m *mender) unionFixes(doc *rawjson.Doc) []fix {
+	var fixes []fix
+	var pointers rawjson.Pointers
+	visited := 0
+	var walk func(v rawjson.Value, schemas []*view.Node) bool
+	walk = func(v rawjson.Value, schemas []*view.Node) bool {
+		if visited++; visited > maxUnionValues {
+			return false
+		}
+		if typeIsRefusedByAll(v, schemas) {
+			one := m.fixes(doc, place{pointer: pointers.Of(v), codes: []string{"type"}})
+			if len(one) == 1 {
+				fixes = addFix(fixes, one[0])
+			}
+			return len(one) == 1
+		}
+		for child := range v.Each() {
+			if !walk(child, childSchemas(schemas, pointers.Of(child))) {
+				return false
+			}
+		}
+		return true
+	}
+	if !walk(doc.Root(), []*view.Node{m.schema.Root()}) {
+		return nil
+	}
+	return fixes
+}
+
+// childSchemas returns the schemas of the value at pointer, from all branches of the
+// schemas of its parent. It returns nil if there are more than maxChildSchemas.
+func childSchemas(schemas []*view.Node, pointer string) []*view.Node {
+	_, key, _ := cutLast(pointer)
+	var all []*view.Node
+	for _, s := range schemas {
+		for _, a := range s.Alternatives() {
+			if c := a.Child(key); c != nil && !slices.Contains(all, c) {
+				if all = append(all, c); len(all) > maxChildSchemas {
+					return nil
+				}
+			}
+		}
+	}
+	return all
+}
+
+// typeIsRefusedByAll reports whether the type of v is wrong under all schemas. It is
+// false without schemas.
+func typeIsRefusedByAll(v rawjson.Value, schemas []*view.Node) bool {
+	for _, s := range schemas {
+		if s.Wants().Has(view.KindsOf(v.Kind())) {
+			return false
+		}
+	}
+	return len(schemas) > 0
+}

@@ -9,22 +9,22 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// repair returns the edits that make JSON of text, none for JSON; those that
-// add closers at its end apart. It changes how a value is written and never
-// what it is: false for anything whose meaning is not certain, such as text
-// that ends inside of a string or a number, arithmetic, a word that is no
-// literal, a missing comma or value. Work is linear in the text.
-func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
+// syntaxEdits returns the edits that turn text into JSON, and the edits that add closing
+// brackets at its end. Both are empty for JSON. It changes the spelling of values, never
+// the values: it returns false if the meaning is not certain, for example if text ends
+// inside a string or a number, or has arithmetic, an unknown word, a missing comma or a
+// missing value. Work is linear in the text.
+func syntaxEdits(text string) (edits, closers []rawjson.Edit, ok bool) {
 	if !utf8.ValidString(text) {
 		return nil, nil, false
 	}
 	r := repairer{text: text, end: len(text)}
-	r.fence()
-	r.emptyBefore()
-	if !r.space() || r.pos == r.end || strings.IndexByte("{[\"'", r.text[r.pos]) < 0 {
+	r.skipFence()
+	r.skipEmptyObject()
+	if !r.skipSpace() || r.pos == r.end || strings.IndexByte("{[\"'", r.text[r.pos]) < 0 {
 		return nil, nil, false
 	}
-	if !r.value(0) || !r.space() || !r.surplus() {
+	if !r.value(0) || !r.skipSpace() || !r.skipClosers() {
 		return nil, nil, false
 	}
 	fixed, err := rawjson.Apply(text, slices.Concat(r.edits, r.closers))
@@ -37,11 +37,11 @@ func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 	return r.edits, r.closers, true
 }
 
-// JSON returns text as JSON, the way the rule Syntax reads it: an object or an array
-// whose spelling has one meaning. ok is false for any other text, also for one that
-// lacks brackets at its end.
+// JSON returns text as JSON, with the repairs of the rule Syntax. ok is false if text has
+// no single meaning as an object, an array or a string, and if closing brackets are
+// missing at its end.
 func JSON(text string) (json string, ok bool) {
-	edits, closers, ok := repair(text)
+	edits, closers, ok := syntaxEdits(text)
 	if !ok || len(closers) > 0 {
 		return "", false
 	}
@@ -49,22 +49,22 @@ func JSON(text string) (json string, ok bool) {
 	return json, err == nil
 }
 
-// repairer reads what models write in place of JSON: what JavaScript and
-// Python would read as the same value.
+// repairer reads text that JavaScript and Python read as the same value, and notes the
+// edits that turn it into JSON.
 //
 //	{'city': 'Oslo', }            single quotes, a trailing comma
 //	{city: True} // the city      a bare key, a literal of Python, a comment
 //	```json {"a": 1}```           a Markdown fence
-//	{"a": [1, {"b": "c"}          missing ends, which are told apart: see Close
+//	{"a": [1, {"b": "c"}          missing closing brackets; see Close
 type repairer struct {
-	text     string
-	pos, end int // end: where the value must have ended
-	edits    []rawjson.Edit
-	closers  []rawjson.Edit // added at the end
-	cut      bool           // a comment ran to the end: what stands in it may be the closers
+	text         string
+	pos, end     int // end: the end of the value without a fence
+	edits        []rawjson.Edit
+	closers      []rawjson.Edit // of missing closing brackets
+	commentAtEnd bool           // a comment runs to the end, and may contain the closing brackets
 }
 
-// edit notes an edit; deletions side by side become one.
+// edit notes an edit. It joins adjacent deletions.
 func (r *repairer) edit(start, end int, text string) {
 	if n := len(r.edits); text == "" && n > 0 && r.edits[n-1].Text == "" && r.edits[n-1].End == start {
 		r.edits[n-1].End = end
@@ -73,7 +73,7 @@ func (r *repairer) edit(start, end int, text string) {
 	r.edits = append(r.edits, rawjson.Edit{Start: start, End: end, Text: text})
 }
 
-// peek returns the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (r *repairer) peek() byte {
 	if r.pos < r.end {
 		return r.text[r.pos]
@@ -81,8 +81,8 @@ func (r *repairer) peek() byte {
 	return 0
 }
 
-// fence takes off a Markdown fence around the whole text.
-func (r *repairer) fence() {
+// skipFence removes a Markdown fence around the whole text.
+func (r *repairer) skipFence() {
 	const mark = "```"
 	body := strings.TrimLeft(r.text, " \t\r\n")
 	start := len(r.text) - len(body)
@@ -98,10 +98,9 @@ func (r *repairer) fence() {
 	r.pos, r.end = head, len(tail)-len(mark)
 }
 
-// emptyBefore takes off an empty object that stands before another one: the
-// start of a call that some servers send before its arguments, and that clients join to
-// them.
-func (r *repairer) emptyBefore() {
+// skipEmptyObject removes an empty object in front of another object. Some servers send it
+// as the start of a call, and clients join it to the arguments.
+func (r *repairer) skipEmptyObject() {
 	const white = " \t\r\n"
 	text := r.text[:r.end]
 	body := strings.TrimLeft(text[r.pos:], white)
@@ -112,9 +111,9 @@ func (r *repairer) emptyBefore() {
 	}
 }
 
-// space passes over white space and comments. White space that JSON does not
-// have goes, and so do comments; false for one without an end.
-func (r *repairer) space() bool {
+// skipSpace reads white space and comments. It removes comments, and white space that JSON
+// does not have. It returns false for a comment without an end.
+func (r *repairer) skipSpace() bool {
 	for r.pos < r.end {
 		rest := r.text[r.pos:r.end]
 		switch {
@@ -127,7 +126,7 @@ func (r *repairer) space() bool {
 		case rest[0] == '#', strings.HasPrefix(rest, "//"):
 			n := strings.IndexByte(rest, '\n')
 			if n < 0 {
-				n, r.cut = len(rest), true
+				n, r.commentAtEnd = len(rest), true
 			}
 			r.edit(r.pos, r.pos+n, "")
 			r.pos += n
@@ -145,7 +144,7 @@ func (r *repairer) space() bool {
 	return true
 }
 
-// value reads one value of any kind. Depth is bounded, because it recurses.
+// value reads a value of any kind, nested up to rawjson.DefaultDepth levels.
 func (r *repairer) value(depth int) bool {
 	if depth > rawjson.DefaultDepth {
 		return false
@@ -154,27 +153,27 @@ func (r *repairer) value(depth int) bool {
 	case c == '{', c == '[':
 		return r.container(c, depth)
 	case c == '"':
-		return r.double()
+		return r.doubleQuoted()
 	case c == '\'':
-		return r.single()
+		return r.singleQuoted()
 	case c == '-' || '0' <= c && c <= '9':
 		return r.number()
 	}
 	return r.literal()
 }
 
-// container reads an object or an array, trailing comma and missing end
-// included.
+// container reads an object or an array. It removes a trailing comma and adds a missing
+// closing bracket.
 func (r *repairer) container(open byte, depth int) bool {
 	r.pos++
-	comma := -1 // where the last one is
+	comma := -1 // the offset of a comma before the next element
 	for first := true; ; first = false {
-		if !r.space() {
+		if !r.skipSpace() {
 			return false
 		}
 		switch c := r.peek(); {
 		case r.pos == r.end:
-			return !first && comma < 0 && r.closer(open)
+			return !first && comma < 0 && r.addCloser(open)
 		case c == open+2: // '}' is '{'+2, ']' is '['+2
 			if comma >= 0 {
 				r.edit(comma, comma+1, "")
@@ -185,7 +184,7 @@ func (r *repairer) container(open byte, depth int) bool {
 			return false
 		}
 		comma = -1
-		if open == '{' && !r.key() || !r.value(depth+1) || !r.space() {
+		if open == '{' && !r.key() || !r.value(depth+1) || !r.skipSpace() {
 			return false
 		}
 		if r.peek() == ',' {
@@ -195,13 +194,13 @@ func (r *repairer) container(open byte, depth int) bool {
 	}
 }
 
-// closer puts in an end that the text lacks, where it ends after a string or
-// a container. A number or a word may have been cut short, and a string that
-// ends in a closer has probably swallowed it.
-func (r *repairer) closer(open byte) bool {
+// addCloser adds a closing bracket at the end of the text, if the text ends after a string
+// or a container. A number or a word may be incomplete there, and a string that ends in a
+// bracket has probably swallowed it.
+func (r *repairer) addCloser(open byte) bool {
 	body := strings.TrimRight(r.text[:r.end], " \t\r\n")
 	inner := strings.TrimRight(body, "\"'")
-	if r.cut || !strings.ContainsAny(body[len(body)-1:], "\"'}]") || inner != body && strings.ContainsAny(inner[len(inner)-1:], "}]") {
+	if r.commentAtEnd || !strings.ContainsAny(body[len(body)-1:], "\"'}]") || inner != body && strings.ContainsAny(inner[len(inner)-1:], "}]") {
 		return false
 	}
 	r.closers = append(r.closers, rawjson.Edit{Start: r.end, End: r.end, Text: string(open + 2)})
@@ -213,11 +212,11 @@ func (r *repairer) key() bool {
 	start := r.pos
 	switch c := r.peek(); {
 	case c == '"':
-		if !r.double() {
+		if !r.doubleQuoted() {
 			return false
 		}
 	case c == '\'':
-		if !r.single() {
+		if !r.singleQuoted() {
 			return false
 		}
 	case isLetter(c):
@@ -233,16 +232,15 @@ func (r *repairer) key() bool {
 	default:
 		return false
 	}
-	if !r.space() || r.peek() != ':' {
+	if !r.skipSpace() || r.peek() != ':' {
 		return false
 	}
 	r.pos++
-	return r.space()
+	return r.skipSpace()
 }
 
-// number reads a JSON number. Anything else, such as 1/6, .5 or 0x10, is not
-// followed by what may follow a value, or is not a number for rawjson. Both languages read
-// some of them, but not as the same number.
+// number reads a JSON number. It refuses 1/6, .5 and 0x10, which JavaScript and Python do
+// not all read as the same number.
 func (r *repairer) number() bool {
 	start := r.pos
 	for r.pos < r.end && strings.IndexByte("+-.eE0123456789", r.text[r.pos]) >= 0 {
@@ -256,8 +254,8 @@ func (r *repairer) number() bool {
 	return true
 }
 
-// strayQuote takes off a quote right behind the last number, where nothing but
-// closers follows it, as in {"n": 5"}.
+// strayQuote removes a quote directly after the last number, as in {"n": 5"}, if only
+// closing brackets follow.
 func (r *repairer) strayQuote() {
 	if r.peek() != '"' {
 		return
@@ -268,20 +266,20 @@ func (r *repairer) strayQuote() {
 	}
 }
 
-// literals are the words that stand for a value, in JSON and in Python.
+// literals are the words for values in JSON and in Python, with their JSON text.
 var literals = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
-// literal reads one of the literals, whole. Other words, such as NaN and undefined, have
-// no value in JSON.
+// literal reads one of the literals. Other words, such as NaN and undefined, have no value
+// in JSON.
 func (r *repairer) literal() bool {
 	start := r.pos
 	for isLetter(r.peek()) || '0' <= r.peek() && r.peek() <= '9' {
 		r.pos++
 	}
 	word := r.text[start:r.pos]
-	meant, ok := literals[word]
-	if ok && meant != word {
-		r.edit(start, r.pos, meant)
+	value, ok := literals[word]
+	if ok && value != word {
+		r.edit(start, r.pos, value)
 	}
 	return ok
 }
@@ -291,10 +289,9 @@ func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$'
 }
 
-// surplus reads what follows the value: nothing, or closers too many. They
-// hold no value that could get lost. Anything else may be a second call, or a part of
-// this one.
-func (r *repairer) surplus() bool {
+// skipClosers reads the text after the value and removes surplus closing brackets. It
+// refuses any other text, which may be a second call or a part of this one.
+func (r *repairer) skipClosers() bool {
 	rest := r.text[r.pos:r.end]
 	if r.end < len(r.text) {
 		defer r.edit(r.end, len(r.text), "") // the fence
@@ -308,13 +305,14 @@ func (r *repairer) surplus() bool {
 	return true
 }
 
-// mostChanges is how many edits of one repair are told one by one.
-const mostChanges = 16
+// maxChanges is the largest number of edits of one repair that are reported one by one.
+const maxChanges = 16
 
-// textChanges says what edits do, one change for each as long as that helps a
-// reader. They have no pointer: the text had no places yet.
+// textChanges returns the changes that report edits: one for each, or one for the whole
+// text if there are more than maxChanges. They have no pointer, because the text was not
+// JSON.
 func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Change {
-	if len(edits) > mostChanges {
+	if len(edits) > maxChanges {
 		fixed, _ := rawjson.Apply(text, edits)
 		return []middleware.Change{{By: rule.by(), Before: text, After: fixed}}
 	}
@@ -323,4 +321,156 @@ func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Chan
 		changes = append(changes, middleware.Change{By: rule.by(), Before: text[e.Start:e.End], After: e.Text})
 	}
 	return changes
+}
+
+// doubleQuoted reads a string in double quotes. It escapes raw control characters, and
+// removes the backslash of \'. It refuses escapes that JSON does not have, as in "C:\dir",
+// because the backslash may be part of the value.
+func (r *repairer) doubleQuoted() bool {
+	for r.pos++; r.pos < r.end; {
+		switch c := r.text[r.pos]; {
+		case c == '"':
+			r.pos++
+			return r.delimited()
+		case c == '\\':
+			if !r.escape() {
+				return false
+			}
+		case c < ' ' && len(r.edits) > maxChanges:
+			return r.restOfString()
+		case c < ' ':
+			r.edit(r.pos, r.pos+1, escaped(c))
+			r.pos++
+		default:
+			r.pos++
+		}
+	}
+	return false
+}
+
+// restOfString reads the rest of a string in double quotes as one edit. It is used after
+// maxChanges edits, because a string may hold a million control characters.
+func (r *repairer) restOfString() bool {
+	start := r.pos
+	var b strings.Builder
+	for r.pos < r.end {
+		switch c := r.text[r.pos]; {
+		case c == '"':
+			r.edit(start, r.pos, b.String())
+			r.pos++
+			return r.delimited()
+		case c == '\\':
+			n := escapeLen(r.text[r.pos:r.end])
+			if n == 0 {
+				return false
+			}
+			r.unescape(&b, n)
+		case c < ' ':
+			b.WriteString(escaped(c))
+			r.pos++
+		default:
+			from := r.pos
+			for r.pos < r.end && r.text[r.pos] >= ' ' && r.text[r.pos] != '"' && r.text[r.pos] != '\\' {
+				r.pos++
+			}
+			b.WriteString(r.text[from:r.pos])
+		}
+	}
+	return false
+}
+
+// unescape writes the next escape, which has n bytes, to b as JSON has it.
+func (r *repairer) unescape(b *strings.Builder, n int) {
+	if r.text[r.pos+1] == '\'' {
+		b.WriteByte('\'')
+	} else {
+		b.WriteString(r.text[r.pos : r.pos+n])
+	}
+	r.pos += n
+}
+
+// escapes are the JSON escapes of the control characters, as rawjson.Quote writes them.
+var escapes = func() (t [' ']string) {
+	for c := range t {
+		quoted := rawjson.Quote(string(rune(c)))
+		t[c] = quoted[1 : len(quoted)-1]
+	}
+	return t
+}()
+
+// escaped returns the JSON escape of a control character or a double quote.
+func escaped(c byte) string {
+	if c == '"' {
+		return `\"`
+	}
+	return escapes[c]
+}
+
+// escape reads an escape in a string in double quotes.
+func (r *repairer) escape() bool {
+	n := escapeLen(r.text[r.pos:r.end])
+	if n == 0 {
+		return false
+	}
+	if r.text[r.pos+1] == '\'' {
+		r.edit(r.pos, r.pos+1, "")
+	}
+	r.pos += n
+	return true
+}
+
+// escapeLen returns the length of the escape at the start of s. It is 0 for escapes that
+// JSON does not have, except for \', which Python and JavaScript have.
+func escapeLen(s string) int {
+	if len(s) < 2 {
+		return 0
+	}
+	switch s[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't', '\'':
+		return 2
+	case 'u':
+		if len(s) >= 6 && strings.Trim(s[2:6], "0123456789abcdefABCDEF") == "" {
+			return 6
+		}
+	}
+	return 0
+}
+
+// singleQuoted reads a string in single quotes and writes it in double quotes. It refuses a
+// quote in the middle of a word, as in 'don't': see delimited.
+func (r *repairer) singleQuoted() bool {
+	start := r.pos
+	var b strings.Builder
+	b.WriteByte('"')
+	for r.pos++; r.pos < r.end; {
+		switch c := r.text[r.pos]; {
+		case c == '\'':
+			r.pos++
+			b.WriteByte('"')
+			r.edit(start, r.pos, b.String())
+			return r.delimited()
+		case c == '\\':
+			n := escapeLen(r.text[r.pos:r.end])
+			if n == 0 {
+				return false
+			}
+			r.unescape(&b, n)
+		case c < ' ' || c == '"':
+			b.WriteString(escaped(c))
+			r.pos++
+		default:
+			from := r.pos
+			for r.pos < r.end && r.text[r.pos] >= ' ' && strings.IndexByte("'\\\"", r.text[r.pos]) < 0 {
+				r.pos++
+			}
+			b.WriteString(r.text[from:r.pos])
+		}
+	}
+	return false
+}
+
+// delimited reports whether the next character may follow a string. If not, the quote
+// before it was not the end of the string.
+func (r *repairer) delimited() bool {
+	return r.pos == r.end || strings.IndexByte(" \t\r\n,:]}/#", r.text[r.pos]) >= 0 || strings.HasPrefix(r.text[r.pos:], "\u00a0")
 }

@@ -134,6 +134,7 @@ func drawAttempt(t *rapid.T) middleware.Attempt {
 		Model: plainText().Draw(t, "model"), Message: drawMessage(t), FinishReason: middleware.FinishReason(plainText().Draw(t, "finish")),
 		Verdicts: list(t, "verdicts", drawVerdict), Issues: list(t, "issues", drawIssue), Changes: list(t, "changes", drawChange), Replies: list(t, "replies", drawMessage), Usage: drawUsage(t),
 		Healed:   list(t, "healed", func(t *rapid.T) string { return plainText().Draw(t, "rule") }),
+		Rescued:  rapid.IntRange(0, 9).Draw(t, "rescued"),
 		Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
 	}
 	if rapid.Bool().Draw(t, "measured") {

@@ -43,6 +43,7 @@ type Attempt struct {
 	Changes      []Change      `json:"changes,omitzero"`  // repairs of that text
 	Replies      []Message     `json:"replies,omitzero"`  // sent to the model in the next attempt; nil if there was none
 	Healed       []string      `json:"healed,omitzero"`   // names of the rules of package heal by which the request was changed
+	Rescued      int           `json:"rescued,omitzero"`  // calls that package rescue read in the text
 	Usage        Usage         `json:"usage,omitzero"`
 	Start        time.Time     `json:"start,omitzero"`    // zero if it was not measured
 	Duration     time.Duration `json:"duration,omitzero"` // nanoseconds
@@ -195,6 +196,14 @@ func (r Report) Healed() (names []string) {
 		}
 	}
 	return names
+}
+
+// Rescued returns Attempt.Rescued of the attempt whose message was returned, 0 if there is none.
+func (r Report) Rescued() int {
+	if r.Final < 0 || r.Final >= len(r.Attempts) {
+		return 0
+	}
+	return r.Attempts[r.Final].Rescued
 }
 
 func (r Report) clone() Report {

@@ -156,6 +156,13 @@ func (t *Tally) AddHealed(names ...string) {
 	}
 }
 
+// SetRescued records the number of calls that were read in the text of the last outcome.
+func (t *Tally) SetRescued(calls int) {
+	if t.latest >= 0 && t.latest < len(t.report.Attempts) {
+		t.report.Attempts[t.latest].Rescued = calls
+	}
+}
+
 // SetStatus sets the status of the report that Finish puts into an error. Without
 // it that is the status of the last outcome, which does not fit an error about
 // calls of several attempts. The report of a response has the response's status.

@@ -348,6 +348,7 @@ func TestSetVerdictsAfterAnOddReport(t *testing.T) {
 			resp, err := tally.Call(t.Context(), model, &middleware.Request{})
 			require.NoError(t, err)
 			tally.SetVerdicts([]middleware.Verdict{{}}, nil)
+			tally.SetRescued(1)
 			out, err := tally.Finish(resp, nil)
 			require.NoError(t, err)
 			require.Zero(t, out.ContextTokens())

@@ -49,4 +49,5 @@ func TestReaskedCall(t *testing.T) {
 	require.Equal(t, []string{"get_time{}"}, calls(resp.Message))
 	require.Len(t, resp.Report.Attempts, 2)
 	require.Equal(t, 1, resp.Report.Final)
+	require.Equal(t, 1, resp.Report.Rescued())
 }

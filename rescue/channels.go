@@ -27,21 +27,21 @@ var harmonyEnds = []string{"<|end|>", "<|call|>", "<|return|>"}
 // analysis are reasoning, others without a recipient are text. If there is no
 // call, the messages stay as they are.
 func readHarmony(_ *form, s *source, at int) reading {
-	r := reading{verdict: whole, end: len(s.text)}
+	r := reading{match: complete, end: len(s.text)}
 	var text, thought strings.Builder
 	i := at
 	for s.space(i) < len(s.text) {
 		m := s.harmonyMessage(i)
 		switch {
-		case m.verdict == more && len(r.calls) > 0 && s.final && s.cut:
-			r.half, m.end = true, len(s.text)
-		case m.verdict == more:
+		case m.match == partial && len(r.calls) > 0 && s.final && s.cut:
+			r.truncated, m.end = true, len(s.text)
+		case m.match == partial:
 			return waiting(m.named || len(r.calls) > 0)
-		case m.verdict == notCall && len(r.calls) > 0:
-			return brokenBy("unreadable", "a message beside the call cannot be read")
-		case m.verdict == notCall:
-			return reading{verdict: whole, end: len(s.text), text: s.text[at:]}
-		case m.verdict == broken:
+		case m.match == none && len(r.calls) > 0:
+			return malformedCall("unreadable", "a message beside the call cannot be read")
+		case m.match == none:
+			return reading{match: complete, end: len(s.text), text: s.text[at:]}
+		case m.match == malformed:
 			return m
 		}
 		text.WriteString(m.text)
@@ -65,13 +65,13 @@ func (s *source) harmonyMessage(i int) reading {
 	header, body, v := s.harmonyHeader(i)
 	channel, to, isCall := harmonyFields(header)
 	switch {
-	case v == more && s.final && !isCall:
-		return reading{verdict: whole, end: len(s.text)} // a header without a message says nothing
-	case v != whole:
-		return reading{verdict: v, named: isCall}
+	case v == partial && s.final && !isCall:
+		return reading{match: complete, end: len(s.text)} // a header without a message says nothing
+	case v != complete:
+		return reading{match: v, named: isCall}
 	case !isCall:
 		end, after, v := s.harmonyText(body)
-		r := reading{verdict: v, end: after}
+		r := reading{match: v, end: after}
 		if channel == "analysis" {
 			r.thought = s.text[body:max(end, body)]
 		} else {
@@ -81,47 +81,47 @@ func (s *source) harmonyMessage(i int) reading {
 	}
 	name, ok := s.tools.find(to)
 	if !ok {
-		return reading{verdict: broken, issue: unknown(to)}
+		return reading{match: malformed, issue: unknown(to)}
 	}
 	r := s.callWith(name, s.space(body), i, harmonyEnds...)
-	if r.verdict != whole {
+	if r.match != complete {
 		return r
 	}
 	next := s.space(r.end)
-	n, v := s.either(next, append(harmonyEnds, harmonyStart)...)
+	n, v := s.matchAny(next, append(harmonyEnds, harmonyStart)...)
 	switch {
-	case v == whole && n < len(harmonyEnds):
+	case v == complete && n < len(harmonyEnds):
 		r.end = next + len(harmonyEnds[n])
-	case v == more && next < len(s.text) && !s.final:
+	case v == partial && next < len(s.text) && !s.final:
 		return waiting(true)
-	case v != whole && next < len(s.text):
-		return brokenBy("unreadable", "text follows the arguments")
+	case v != complete && next < len(s.text):
+		return malformedCall("unreadable", "text follows the arguments")
 	}
 	return r
 }
 
 // harmonyHeader reads a header up to its message. A header in which a message ends or
 // another one begins is garbled, and its channel and recipient are not certain.
-func (s *source) harmonyHeader(i int) (header string, body int, v verdict) {
+func (s *source) harmonyHeader(i int) (header string, body int, v match) {
 	i = s.space(i)
 	window := s.text[i:min(len(s.text), i+2*maxName)]
 	at := strings.Index(window, harmonyBody)
 	if at < 0 {
 		if i+len(window) == len(s.text) {
-			return window, 0, more
+			return window, 0, partial
 		}
-		return "", 0, notCall
+		return "", 0, none
 	}
 	header = window[:at]
 	for _, end := range harmonyEnds {
 		if strings.Contains(header, end) {
-			return "", 0, notCall
+			return "", 0, none
 		}
 	}
 	if strings.Count(header, harmonyChannel) > 1 || strings.Count(header, harmonyStart) > 1 {
-		return "", 0, notCall
+		return "", 0, none
 	}
-	return header, i + at + len(harmonyBody), whole
+	return header, i + at + len(harmonyBody), complete
 }
 
 // harmonyFields returns the channel and the recipient of a header.
@@ -141,26 +141,26 @@ func harmonyFields(header string) (channel, to string, hasRecipient bool) {
 
 // harmonyText returns where the text of a message ends: at an end token that the
 // next message or the end of the text follows.
-func (s *source) harmonyText(body int) (end, after int, v verdict) {
+func (s *source) harmonyText(body int) (end, after int, v match) {
 	for at := body; ; at++ {
 		n := strings.Index(s.text[at:], "<|")
 		if n < 0 {
 			break
 		}
 		at += n
-		k, v := s.either(at, harmonyEnds...)
-		if v != whole {
+		k, v := s.matchAny(at, harmonyEnds...)
+		if v != complete {
 			continue
 		}
 		after := at + len(harmonyEnds[k])
-		if next := s.space(after); next == len(s.text) && s.final || next < len(s.text) && s.literal(next, harmonyStart) == whole {
-			return at, after, whole
+		if next := s.space(after); next == len(s.text) && s.final || next < len(s.text) && s.matchLiteral(next, harmonyStart) == complete {
+			return at, after, complete
 		}
 	}
 	if s.final {
-		return len(s.text), len(s.text), whole
+		return len(s.text), len(s.text), complete
 	}
-	return 0, 0, more
+	return 0, 0, partial
 }
 
 // Kimi K3 writes a whole answer in elements whose marks are tokens:
@@ -181,16 +181,16 @@ const (
 // readKimi3 reads all elements from the first one on. Elements without a call
 // stay as they are.
 func readKimi3(f *form, s *source, at int) reading {
-	r := reading{verdict: whole}
+	r := reading{match: complete}
 	var text strings.Builder
 	i := at
 	for {
 		next := s.space(i)
-		n, v := s.either(next, kimi3ResponseOpen, kimi3ResponseClose, kimi3Tools, kimi3MessageClose)
-		if next == len(s.text) && s.final || v == notCall {
+		n, v := s.matchAny(next, kimi3ResponseOpen, kimi3ResponseClose, kimi3Tools, kimi3MessageClose)
+		if next == len(s.text) && s.final || v == none {
 			break
 		}
-		if v == more {
+		if v == partial {
 			return s.rest(r.calls, false)
 		}
 		switch i = next; n {
@@ -199,7 +199,7 @@ func readKimi3(f *form, s *source, at int) reading {
 			length := strings.Index(s.text[from:], kimi3ResponseClose)
 			if length < 0 {
 				if s.final {
-					return reading{verdict: whole, end: len(s.text), text: s.text[at:]}
+					return reading{match: complete, end: len(s.text), text: s.text[at:]}
 				}
 				return waiting(false)
 			}
@@ -209,7 +209,7 @@ func readKimi3(f *form, s *source, at int) reading {
 			i += len(kimi3ResponseClose)
 		case 2:
 			calls := section(f, s, i)
-			if calls.verdict != whole || calls.half {
+			if calls.match != complete || calls.truncated {
 				calls.text = text.String()
 				return calls
 			}

@@ -19,89 +19,135 @@ import (
 // string="true" of DeepSeek, type="string" of Kimi K3. Models forget the mark behind a
 // value, and that behind the call.
 func elementItem(f *form, s *source, i int) reading {
-	from := i
-	if v := s.literal(i, f.call); v != whole {
-		return reading{verdict: v}
-	}
-	i += len(f.call)
-	var written string
-	if f.head == "" {
-		begin := s.space(i)
-		i = s.identifier(begin)
-		if written = s.text[begin:i]; written == "" && i < len(s.text) {
-			return reading{}
-		}
-	} else {
-		var v verdict
-		if written, i, v = s.until(i, f.head); v != whole {
-			return reading{verdict: v}
-		}
-	}
-	written, kind := attribute(written)
-	name, ok := s.tools.find(written)
-	if kind == "/" {
-		if !ok {
-			return reading{verdict: broken, issue: unknown(written)}
-		}
-		return reading{verdict: whole, end: i, calls: []call{{name: name, arguments: "{}"}}}
-	}
-	next := append([]string{f.param, f.end}, f.closes...)
-	i = s.space(i)
-	n, v := s.either(i, next...)
-	switch {
-	case v == more:
-		return waiting(ok)
-	case v == notCall && (f.shared || !ok):
-		return reading{} // another form, or prose
-	case v == notCall:
-		return brokenBy("unreadable", "a call holds text that is not a parameter")
-	case !ok && n > 0 && f.shared:
-		return reading{}
-	case !ok:
-		return reading{verdict: broken, issue: unknown(written)}
+	e := element{f: f, s: s, from: i, pos: i, next: append([]string{f.param, f.end}, f.closes...)}
+	if r := e.head(); r.match != complete || r.calls != nil {
+		return r
 	}
 	var arguments object
-	for n == 0 {
-		head, begin, v := s.until(i+len(f.param), f.keyEnd)
-		if v == whole && f.value != "" {
-			begin = s.space(begin)
-			v = s.literal(begin, f.value)
-			begin += len(f.value)
+	for e.mark == paramMark {
+		if r := e.parameter(&arguments); r.match != complete {
+			return r
 		}
-		if v != whole {
-			return s.missing(v, "the mark of a parameter cannot be read", true)
-		}
-		key, kind := attribute(head)
-		var loose func(int) verdict
-		if f.loose != nil {
-			loose = f.loose(f, s, name, begin)
-		}
-		end, after, v := s.raw(begin, f.valueEnd, next, loose)
-		if v != whole {
-			return s.missing(v, "a value has no closing mark, or holds the end of a call", true)
-		}
-		value, ok := s.tools.typed(name, key, f.inside(s.text[begin:max(end, begin)]), kind)
+	}
+	return e.close(arguments.text())
+}
+
+// element is a cursor over one call whose parameters are elements.
+type element struct {
+	f    *form
+	s    *source
+	from int      // where the call begins
+	pos  int      // what is before it was read
+	name string   // of an offered tool
+	next []string // the marks that may follow a head or a parameter
+	mark int      // which of them is at pos
+}
+
+// The marks in element.next; after them come those that close the section.
+const (
+	paramMark = iota
+	endMark
+)
+
+// head reads the name, up to the mark behind it. A complete reading has a call only if the
+// element has no content.
+func (e *element) head() reading {
+	if v := e.s.matchLiteral(e.pos, e.f.call); v != complete {
+		return reading{match: v}
+	}
+	e.pos += len(e.f.call)
+	written, r := e.written()
+	if r.match != complete {
+		return r
+	}
+	written, kind := attribute(written)
+	name, ok := e.s.tools.find(written)
+	e.name = name
+	if kind == "/" {
 		if !ok {
-			return brokenBy("unreadable", "a parameter is not JSON")
+			return reading{match: malformed, issue: unknown(written)}
 		}
-		if wrong := s.tools.add(&arguments, name, key, value); wrong.code != "" {
-			return reading{verdict: broken, issue: wrong}
-		}
-		i = s.space(after)
-		if n, v = s.either(i, next...); v != whole {
-			return s.missing(v, "a call holds text that is not a parameter", true)
-		}
+		return reading{match: complete, end: e.pos, calls: []call{{name: name, arguments: "{}"}}}
 	}
-	if n == 1 {
-		i += len(f.end)
-	} else if v := s.closes(i, f.valueEnd); v != whole { // the last value may go on
-		return s.missing(v, "a call has no closing mark, and there is a later one", true)
+	e.pos = e.s.space(e.pos)
+	n, v := e.s.matchAny(e.pos, e.next...)
+	e.mark = n
+	switch {
+	case v == partial:
+		return waiting(ok)
+	case v == none && (e.f.shared || !ok):
+		return reading{} // another form, or prose
+	case v == none:
+		return malformedCall("unreadable", "a call holds text that is not a parameter")
+	case !ok && n != paramMark && e.f.shared:
+		return reading{}
+	case !ok:
+		return reading{match: malformed, issue: unknown(written)}
 	}
-	c := call{name: name, arguments: arguments.text()}
+	return reading{match: complete}
+}
+
+// written returns the name in the head, as the model wrote it.
+func (e *element) written() (name string, r reading) {
+	if e.f.head != "" {
+		name, after, v := e.s.findStop(e.pos, e.f.head)
+		e.pos = after
+		return name, reading{match: v}
+	}
+	begin := e.s.space(e.pos)
+	e.pos = e.s.identifier(begin)
+	if name = e.s.text[begin:e.pos]; name == "" && e.pos < len(e.s.text) {
+		return "", reading{}
+	}
+	return name, reading{match: complete}
+}
+
+// parameter reads one parameter and adds it to the arguments.
+func (e *element) parameter(arguments *object) reading {
+	head, begin, v := e.s.findStop(e.pos+len(e.f.param), e.f.keyEnd)
+	if v == complete && e.f.value != "" {
+		begin = e.s.space(begin)
+		v = e.s.matchLiteral(begin, e.f.value)
+		begin += len(e.f.value)
+	}
+	if v != complete {
+		return e.s.missing(v, "the mark of a parameter cannot be read", true)
+	}
+	key, kind := attribute(head)
+	var loose func(int) match
+	if e.f.loose != nil {
+		loose = e.f.loose(e.f, e.s, e.name, begin)
+	}
+	end, after, v := e.s.raw(begin, e.f.valueEnd, e.next, loose)
+	if v != complete {
+		return e.s.missing(v, "a value has no closing mark, or holds the end of a call", true)
+	}
+	value, ok := e.s.tools.typed(e.name, key, e.f.inside(e.s.text[begin:max(end, begin)]), kind)
+	if !ok {
+		return malformedCall("unreadable", "a parameter is not JSON")
+	}
+	if problem := e.s.tools.add(arguments, e.name, key, value); problem.code != "" {
+		return reading{match: malformed, issue: problem}
+	}
+	e.pos = e.s.space(after)
+	if e.mark, v = e.s.matchAny(e.pos, e.next...); v != complete {
+		return e.s.missing(v, "a call holds text that is not a parameter", true)
+	}
+	return reading{match: complete}
+}
+
+// close reads the mark behind the call, which may be missing before one that closes the section.
+func (e *element) close(arguments string) reading {
+	if e.mark == endMark {
+		e.pos += len(e.f.end)
+	} else if v := e.s.closes(e.pos, e.f.valueEnd); v != complete { // the last value may go on
+		return e.s.missing(v, "a call has no closing mark, and there is a later one", true)
+	}
+	c := call{name: e.name, arguments: arguments}
 	if c.arguments != "{}" {
-		c.body = s.text[from:i]
+		c.body = e.s.text[e.from:e.pos]
 	}
-	return reading{verdict: whole, end: i, calls: []call{c}}
+	return reading{match: complete, end: e.pos, calls: []call{c}}
 }
 
 // inside returns a raw value without what the markup adds to it. A line break at the
@@ -145,27 +191,27 @@ func attribute(head string) (name, kind string) {
 
 // qwenLoose accepts a value without its closing mark, where a new line starts
 // with the next declared parameter or with the end of the call.
-func qwenLoose(f *form, s *source, name string, from int) func(at int) verdict {
-	return func(at int) verdict {
+func qwenLoose(f *form, s *source, name string, from int) func(at int) match {
+	return func(at int) match {
 		if at > from && s.text[at-1] != '\n' {
-			return notCall
+			return none
 		}
-		n, v := s.either(at, f.param, f.end)
+		n, v := s.matchAny(at, f.param, f.end)
 		switch {
-		case v != whole:
+		case v != complete:
 			return v
 		case n == 0:
-			key, _, v := s.until(at+len(f.param), f.keyEnd)
-			if v == whole && !s.tools.declares(name, key) {
-				return notCall
+			key, _, v := s.findStop(at+len(f.param), f.keyEnd)
+			if v == complete && !s.tools.declares(name, key) {
+				return none
 			}
 			return v
 		}
 		after := s.space(at + len(f.end))
 		if after == len(s.text) {
-			return more
+			return partial
 		}
-		if v := s.literal(after, f.closes[0]); v != whole {
+		if v := s.matchLiteral(after, f.closes[0]); v != complete {
 			return v
 		}
 		return s.closes(at, f.valueEnd)
@@ -174,25 +220,25 @@ func qwenLoose(f *form, s *source, name string, from int) func(at int) verdict {
 
 // glmLoose accepts a last value without its closing mark, where the call ends
 // and the text or another call of an offered tool follows.
-func glmLoose(f *form, s *source, _ string, _ int) func(at int) verdict {
-	return func(at int) verdict {
-		if v := s.literal(at, f.end); v != whole {
+func glmLoose(f *form, s *source, _ string, _ int) func(at int) match {
+	return func(at int) match {
+		if v := s.matchLiteral(at, f.end); v != complete {
 			return v
 		}
 		after := s.space(at + len(f.end))
 		if after == len(s.text) {
 			return s.closes(at, f.valueEnd)
 		}
-		if v := s.literal(after, f.call); v != whole {
+		if v := s.matchLiteral(after, f.call); v != complete {
 			return v
 		}
 		from := after + len(f.call)
 		i := s.identifier(from)
-		_, v := s.either(s.space(i), f.param, f.end)
-		if _, ok := s.tools.find(s.text[from:i]); v == whole && !ok {
-			return notCall
+		_, v := s.matchAny(s.space(i), f.param, f.end)
+		if _, ok := s.tools.find(s.text[from:i]); v == complete && !ok {
+			return none
 		}
-		if v != whole {
+		if v != complete {
 			return v
 		}
 		return s.closes(at, f.valueEnd)
@@ -203,15 +249,15 @@ func glmLoose(f *form, s *source, _ string, _ int) func(at int) verdict {
 func stepItem(f *form, s *source, i int) reading {
 	const open, closing = "<｜tool_call_begin｜>", "<｜tool_call_end｜>"
 	for _, mark := range []string{open, "function", "<｜tool_sep｜>"} {
-		if v := s.literal(i, mark); v != whole {
-			return reading{verdict: v}
+		if v := s.matchLiteral(i, mark); v != complete {
+			return reading{match: v}
 		}
 		i = s.space(i + len(mark))
 	}
 	r := elementItem(f, s, i)
-	if r.verdict == whole {
-		v := s.literal(s.space(r.end), closing)
-		if v != whole {
+	if r.match == complete {
+		v := s.matchLiteral(s.space(r.end), closing)
+		if v != complete {
 			return s.missing(v, "text follows the parameters", true)
 		}
 		r.end = s.space(r.end) + len(closing)
@@ -226,16 +272,16 @@ const minimaxToken = "]<]minimax[>["
 // values nest: objects have tags for members, and lists have item for each element.
 func minimaxItem(_ *form, s *source, i int) reading {
 	const open = minimaxToken + `<invoke name="`
-	if v := s.literal(i, open); v != whole {
-		return reading{verdict: v}
+	if v := s.matchLiteral(i, open); v != complete {
+		return reading{match: v}
 	}
-	written, body, v := s.until(i+len(open), `">`)
-	if v != whole {
+	written, body, v := s.findStop(i+len(open), `">`)
+	if v != complete {
 		return s.missing(v, "a call has no name", false)
 	}
 	name, ok := s.tools.find(written)
 	if !ok {
-		return reading{verdict: broken, issue: unknown(written)}
+		return reading{match: malformed, issue: unknown(written)}
 	}
 	const closing = minimaxToken + "</invoke>"
 	n := strings.Index(s.text[body:], closing)
@@ -246,20 +292,20 @@ func minimaxItem(_ *form, s *source, i int) reading {
 	arguments := "{}"
 	if inner := s.text[body : body+n]; !blank(inner) {
 		if arguments, ok = s.tools.nested(name, "", inner, 0); !ok || arguments[0] != '{' {
-			return brokenBy("unreadable", "the parameters cannot be read")
+			return malformedCall("unreadable", "the parameters cannot be read")
 		}
 	}
 	doc, err := rawjson.Parse(arguments, anySize)
 	if err != nil {
-		return brokenBy("unreadable", "the parameters cannot be read")
+		return malformedCall("unreadable", "the parameters cannot be read")
 	}
 	var declared object
 	for m := range doc.Root().Each() {
-		if wrong := s.tools.add(&declared, name, m.Key(), m.Raw()); wrong.code != "" {
-			return reading{verdict: broken, issue: wrong}
+		if problem := s.tools.add(&declared, name, m.Key(), m.Raw()); problem.code != "" {
+			return reading{match: malformed, issue: problem}
 		}
 	}
-	return reading{verdict: whole, end: end, calls: []call{{name: name, arguments: arguments, body: s.text[i:end]}}}
+	return reading{match: complete, end: end, calls: []call{{name: name, arguments: arguments, body: s.text[i:end]}}}
 }
 
 // nested returns the value between two tags of MiniMax M3 as JSON: an object or a list

@@ -4,7 +4,7 @@ import "github.com/toolmend/toolmend/middleware"
 
 // reply tells the model why its call was not made, and what to do. It does not
 // repeat the markup, because models copy what they read.
-func (s *step) reply(f *fault) middleware.Message {
+func (s *rescueStep) reply(f *fault) middleware.Message {
 	const lead = "Your last message holds a tool call that was written as text. Nothing was executed: "
 	do := " If you want to call a tool, use the tool calling interface, with complete arguments. If you do not, answer again without the markup of a call."
 	switch f.code {

@@ -42,7 +42,7 @@ type parts struct {
 	// lines means that a line break behind the mark of a value belongs to the
 	// markup, and then one at its end does.
 	lines bool
-	loose func(f *form, s *source, name string, from int) func(at int) verdict
+	loose func(f *form, s *source, name string, from int) func(at int) match
 }
 
 // The parts that several families write.

@@ -13,76 +13,76 @@ const (
 	maxHeldTime = 2 * time.Second
 )
 
-// held keeps events from a sink while their text may be a call. Events are passed
+// streamGate keeps events from a sink while their text may be a call. Events are passed
 // on whole and in order.
-type held struct {
+type streamGate struct {
 	sink  middleware.Sink
 	table *table
 	tools *tools
 
-	queue  []middleware.Event
-	text   strings.Builder // all text of the attempt
-	lead   int             // length of the white space that the text begins with
-	sent   int             // bytes of text that the sink has
-	spoke  bool            // the sink has an event of the attempt
-	step   int             // Event.Step
-	open   bool            // a tool call has arrived: nothing is held
-	think  strings.Builder // all reasoning of the attempt
-	scan   *scanner
-	since  time.Time // when the place was reached at which the text is held
-	reasks bool      // markup that is not read is asked about
-	flows  bool      // the place has reached a bound: its text is not held until an offered tool is named
+	queue   []middleware.Event
+	text    strings.Builder // all text of the attempt
+	lead    int             // length of the white space that the text begins with
+	sent    int             // bytes of text that the sink has
+	started bool            // the sink has an event of the attempt
+	step    int             // Event.Step
+	hasCall bool            // a tool call has arrived: nothing is held
+	think   strings.Builder // all reasoning of the attempt
+	scan    *scanner
+	since   time.Time // when the place was reached at which the text is held
+	reasks  bool      // markup that is not read is asked about
+	overdue bool      // the place has reached a bound: its text is not held until an offered tool is named
 }
 
 // newHeld returns a held for one attempt. A reset begins the next one.
-func newHeld(sink middleware.Sink, t *table, tools *tools, reasks bool) *held {
-	return &held{sink: sink, table: t, tools: tools, reasks: reasks, scan: newScanner(t, tools)}
+func newStreamGate(sink middleware.Sink, t *table, tools *tools, reasks bool) *streamGate {
+	return &streamGate{sink: sink, table: t, tools: tools, reasks: reasks, scan: newScanner(t, tools)}
 }
 
 // event is the sink that the model gets.
-func (h *held) event(e middleware.Event) error {
+func (h *streamGate) event(e middleware.Event) error {
 	switch {
 	case e.Kind == middleware.EventReset:
-		spoke := h.spoke
-		*h = *newHeld(h.sink, h.table, h.tools, h.reasks)
-		if spoke {
+		started := h.started
+		*h = *newStreamGate(h.sink, h.table, h.tools, h.reasks)
+		if started {
 			return h.sink(e)
 		}
 		return nil
 	case e.Kind == middleware.EventToolCall:
-		h.open = true
-	case e.Kind == middleware.EventText && !h.open:
+		h.hasCall = true
+	case e.Kind == middleware.EventText && !h.hasCall:
 		h.step = e.Step
 		h.text.WriteString(e.Text)
 	case e.Kind == middleware.EventReasoning:
 		h.think.WriteString(e.Text)
 	}
 	h.queue = append(h.queue, e)
-	if h.open {
+	if h.hasCall {
 		return h.release()
 	}
 	return h.advance()
 }
 
 // advance passes on the events whose text cannot belong to a call.
-func (h *held) advance() error {
+func (h *streamGate) advance() error {
 	h.scan.text = h.text.String()
 	at, fault := h.scan.pos, h.scan.fault
 	h.scan.run()
 	if h.since.IsZero() || h.scan.pos != at && (h.scan.fault == nil || fault == nil && h.scan.fault.start != at) {
-		h.since, h.flows = time.Now(), false
+		h.since, h.overdue = time.Now(), false
 	}
-	marked := h.marked()
-	h.flows = h.flows || (h.waits() || h.scan.fault != nil || marked) && h.late()
-	safe := max(h.scan.pos, h.scan.flows)
+	asksAgain := h.asksAgain()
+	h.overdue = h.overdue || (h.undecided() || h.scan.fault != nil || asksAgain) && h.boundReached()
+	safe := max(h.scan.pos, h.scan.safeFrom)
 	switch {
 	case len(h.scan.pieces) > 0:
 		safe = h.scan.pieces[0].start
-	case h.scan.fault != nil && !h.flows:
+	case h.scan.fault != nil && !h.overdue:
 		safe = h.scan.fault.start
-	case marked && !h.flows:
+	case asksAgain && !h.overdue:
 		safe = 0
-	case h.waits() && h.flows:
+	case h.undecided() && h.overdue:
 		safe = h.text.Len()
 	}
 	if h.lead = max(h.lead, h.scan.space(h.lead)); h.lead >= safe {
@@ -93,33 +93,33 @@ func (h *held) advance() error {
 
 // waits reports whether the scanner waits at text that may turn out not to be a
 // call.
-func (h *held) waits() bool {
-	return h.scan.waits && !h.scan.named && h.scan.flows == 0 && len(h.scan.pieces) == 0
+func (h *streamGate) undecided() bool {
+	return h.scan.undecided && !h.scan.named && h.scan.safeFrom == 0 && len(h.scan.pieces) == 0
 }
 
 // marked reports whether the text begins with markup that was not read, and is asked
 // about if none of it was shown.
-func (h *held) marked() bool {
-	return h.reasks && !h.spoke && len(h.scan.pieces) == 0 && h.scan.marked >= 0 && blank(h.scan.text[:h.scan.marked])
+func (h *streamGate) asksAgain() bool {
+	return h.reasks && !h.started && len(h.scan.pieces) == 0 && h.scan.unknownMark >= 0 && blank(h.scan.text[:h.scan.unknownMark])
 }
 
 // late reports whether the held text has reached a bound.
-func (h *held) late() bool {
+func (h *streamGate) boundReached() bool {
 	return h.text.Len()-h.sent > maxHeld || time.Since(h.since) >= maxHeldTime
 }
 
 // due returns how long the text may still be held. 0 means that its time is over,
 // or that it has no bound.
-func (h *held) due() time.Duration {
-	broken := h.scan.fault != nil && len(h.scan.pieces) == 0 || h.marked()
-	if h.open || h.flows || len(h.queue) == 0 || !h.waits() && !broken {
+func (h *streamGate) timeLeft() time.Duration {
+	broken := h.scan.fault != nil && len(h.scan.pieces) == 0 || h.asksAgain()
+	if h.hasCall || h.overdue || len(h.queue) == 0 || !h.undecided() && !broken {
 		return 0
 	}
 	return max(0, maxHeldTime-time.Since(h.since))
 }
 
 // pass sends the events that end before safe.
-func (h *held) pass(safe int) error {
+func (h *streamGate) pass(safe int) error {
 	for len(h.queue) > 0 {
 		e := h.queue[0]
 		n := 0
@@ -131,7 +131,7 @@ func (h *held) pass(safe int) error {
 		}
 		h.queue = h.queue[1:]
 		h.sent += n
-		h.spoke = true
+		h.started = true
 		if err := h.sink(e); err != nil {
 			return err
 		}
@@ -140,12 +140,12 @@ func (h *held) pass(safe int) error {
 }
 
 // release sends everything that is held.
-func (h *held) release() error { return h.pass(h.sent + h.text.Len() + 1<<30) }
+func (h *streamGate) release() error { return h.pass(h.sent + h.text.Len() + 1<<30) }
 
 // replace sends what the sink lacks of a message whose calls were rescued. If the
 // sink has text that the message has not, EventReset and the message's text
 // come first.
-func (h *held) replace(m middleware.Message) error {
+func (h *streamGate) replace(m middleware.Message) error {
 	if h.text.Len()+h.think.Len() == 0 {
 		return h.release() // the model did not stream
 	}
@@ -160,7 +160,7 @@ func (h *held) replace(m middleware.Message) error {
 		events = append(events, middleware.Event{Kind: middleware.EventText, Step: h.step, Text: rest})
 	} else {
 		events = []middleware.Event{{Kind: middleware.EventReasoning, Step: h.step, Text: reasoning(m)}, {Kind: middleware.EventText, Step: h.step, Text: text}}
-		if h.spoke {
+		if h.started {
 			if err := h.sink(middleware.Event{Kind: middleware.EventReset, Step: h.step}); err != nil {
 				return err
 			}

@@ -18,14 +18,14 @@ func (t *tools) inJSON(v rawjson.Value, keyed bool) ([]call, issue) {
 		read = t.keyedJSON
 	}
 	if v.Kind() != rawjson.Array {
-		c, wrong := read(v)
-		return []call{c}, wrong
+		c, problem := read(v)
+		return []call{c}, problem
 	}
 	var calls []call
 	for element := range v.Each() {
-		c, wrong := read(element)
-		if wrong.code != "" {
-			return nil, wrong
+		c, problem := read(element)
+		if problem.code != "" {
+			return nil, problem
 		}
 		calls = append(calls, c)
 	}
@@ -93,13 +93,13 @@ func (t *tools) oneInJSON(v rawjson.Value) (call, issue) {
 		return call{}, issue{"unreadable", "it is not a JSON object"}
 	}
 	var named, arguments rawjson.Value
-	seen := map[string]bool{}
+	keys := map[string]bool{}
 	for m := range v.Each() {
 		holds, known := envelope[m.Key()]
-		if !known || seen[m.Key()] || holds == theArguments && arguments.Exists() || holds == theName && named.Exists() {
+		if !known || keys[m.Key()] || holds == theArguments && arguments.Exists() || holds == theName && named.Exists() {
 			return call{}, issue{"ambiguous", "it must have the members name and arguments, each once, and no others"}
 		}
-		seen[m.Key()] = true
+		keys[m.Key()] = true
 		switch holds {
 		case theName:
 			named = m

@@ -12,7 +12,7 @@ import (
 // rescued returns a copy of resp with the calls of f, and without their markup
 // in whole, the text of the parts of that kind. What is left of several parts
 // stands in the first one. Native values are dropped, because they hold the markup.
-func (s *step) rescued(resp *middleware.Response, f found, whole string, kind middleware.PartKind) *middleware.Response {
+func (s *rescueStep) withCalls(resp *middleware.Response, f findings, whole string, kind middleware.PartKind) *middleware.Response {
 	out := *resp
 	out.Native, out.Message = nil, resp.Message.Clone()
 	m := &out.Message
@@ -43,7 +43,7 @@ func (s *step) rescued(resp *middleware.Response, f found, whole string, kind mi
 
 // rest returns what is left of a text without its calls: what stands between
 // them, and the text and the reasoning inside of a markup.
-func rest(f found, whole string) (text, thought string) {
+func rest(f findings, whole string) (text, thought string) {
 	var b, t strings.Builder
 	at := 0
 	for _, p := range f.pieces {
@@ -56,35 +56,16 @@ func rest(f found, whole string) (text, thought string) {
 }
 
 // changes describes the pieces that were taken out, for the report.
-func changes(f found, whole string) []middleware.Change {
+func changes(f findings, whole string) []middleware.Change {
 	var all []middleware.Change
 	for _, p := range f.pieces {
 		var names []string
 		for _, c := range p.calls {
 			names = append(names, c.name)
 		}
-		all = append(all, middleware.Change{By: by + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
+		all = append(all, middleware.Change{By: "rescue/" + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
 	}
 	return all
-}
-
-// by starts Change.By of the changes that this package makes. The name of the
-// markup follows.
-const by = "rescue/"
-
-// Calls returns the number of calls of a response that New has rescued. r is the
-// report of the response.
-func Calls(r middleware.Report) int {
-	if r.Final < 0 || r.Final >= len(r.Attempts) {
-		return 0
-	}
-	n := 0
-	for _, c := range r.Attempts[r.Final].Changes {
-		if strings.HasPrefix(c.By, by) && c.After != "" {
-			n += strings.Count(c.After, ", ") + 1
-		}
-	}
-	return n
 }
 
 // noteUnread is the note in the report of a step with markup that was not read.

@@ -20,23 +20,23 @@ const maxDepth = 64
 
 // nested reads the list or the object at i: its elements, or its members. A comma may
 // follow the last one, and each key must occur once.
-func (c *cursor) nested(closing byte, key, value func() (string, verdict)) (string, verdict) {
+func (c *cursor) nested(closing byte, key, value func() (string, match)) (string, match) {
 	if c.depth == maxDepth {
-		return "", broken
+		return "", malformed
 	}
 	c.depth++
 	defer func() { c.depth-- }()
 	var elements []string
 	var o object
-	v := c.each(closing, func() verdict {
+	v := c.each(closing, func() match {
 		if closing == '}' {
 			name, v := key()
-			if v != whole {
+			if v != complete {
 				return v
 			}
 			text, v := value()
-			if v == whole && !o.add(name, text) {
-				return broken
+			if v == complete && !o.add(name, text) {
+				return malformed
 			}
 			return v
 		}
@@ -55,43 +55,43 @@ func (c *cursor) nested(closing byte, key, value func() (string, verdict)) (stri
 
 // each moves behind an opening mark, reads what commas separate, and moves behind
 // closing.
-func (c *cursor) each(closing byte, read func() verdict) verdict {
+func (c *cursor) each(closing byte, read func() match) match {
 	c.i = c.space(c.i + 1)
 	for c.i < len(c.text) {
 		if c.text[c.i] == closing {
 			c.i++
-			return whole
+			return complete
 		}
-		if v := read(); v != whole {
+		if v := read(); v != complete {
 			return v
 		}
 		c.i = c.space(c.i)
 		switch {
 		case c.i == len(c.text):
-			return more
+			return partial
 		case c.text[c.i] == ',':
 			c.i = c.space(c.i + 1)
 		case c.text[c.i] != closing:
-			return broken
+			return malformed
 		}
 	}
-	return more
+	return partial
 }
 
 // named returns the key that a JSON string holds, and moves behind the colon at i.
-func (c *cursor) named(text string, i int) (string, verdict) {
-	switch c.literal(i, ":") {
-	case more:
-		return "", more
-	case notCall:
-		return "", broken
+func (c *cursor) named(text string, i int) (string, match) {
+	switch c.matchLiteral(i, ":") {
+	case partial:
+		return "", partial
+	case none:
+		return "", malformed
 	}
 	doc, err := rawjson.Parse(text, anySize)
 	if err != nil {
-		return "", broken
+		return "", malformed
 	}
 	c.i = c.space(i + 1)
-	return doc.Root().Str(), whole
+	return doc.Root().Str(), complete
 }
 
 // python reads calls that are written in Python, with keyword arguments that are
@@ -104,8 +104,8 @@ func pythonItem(_ *form, s *source, i int) reading {
 	var calls []call
 	named := false
 	var closing []byte
-	for n, v := p.either(p.i, "print(", "["); v != notCall; n, v = p.either(p.i, "print(", "[") {
-		if v == more || len(closing) == maxDepth {
+	for n, v := p.matchAny(p.i, "print(", "["); v != none; n, v = p.matchAny(p.i, "print(", "[") {
+		if v == partial || len(closing) == maxDepth {
 			return waiting(false)
 		}
 		closing = append(closing, ")]"[n])
@@ -113,13 +113,13 @@ func pythonItem(_ *form, s *source, i int) reading {
 	}
 	for {
 		c, r := p.call()
-		if r.verdict != whole {
+		if r.match != complete {
 			r.named = r.named || named
 			return r
 		}
 		calls, named = append(calls, c), true
 		if len(closing) == 0 {
-			return reading{verdict: whole, end: p.i, calls: calls}
+			return reading{match: complete, end: p.i, calls: calls}
 		}
 		if p.i = p.space(p.i); p.i < len(p.text) && p.text[p.i] == ',' {
 			if p.i = p.space(p.i + 1); p.i < len(p.text) && p.text[p.i] != closing[len(closing)-1] {
@@ -131,11 +131,11 @@ func pythonItem(_ *form, s *source, i int) reading {
 			case p.i == len(p.text):
 				return waiting(true)
 			case p.text[p.i] != closing[n]:
-				return brokenBy("unreadable", "the list of calls in Python cannot be read")
+				return malformedCall("unreadable", "the list of calls in Python cannot be read")
 			}
 			p.i++
 		}
-		return reading{verdict: whole, end: p.i, calls: calls}
+		return reading{match: complete, end: p.i, calls: calls}
 	}
 }
 
@@ -155,38 +155,38 @@ func (p *python) call() (call, reading) {
 		name, ok = p.tools.find(strings.TrimSuffix(strings.TrimPrefix(written, "default_api."), ".call"))
 	}
 	var arguments object
-	wrong := issue{"unreadable", "the arguments of the call in Python cannot be read"}
-	v := p.each(')', func() verdict {
+	problem := issue{"unreadable", "the arguments of the call in Python cannot be read"}
+	v := p.each(')', func() match {
 		start := p.i
 		p.i = p.identifier(p.i)
 		key := p.text[start:p.i]
 		if p.i = p.space(p.i); p.i == len(p.text) {
-			return more
+			return partial
 		}
 		if p.text[p.i] != '=' || key == "" {
-			wrong.what = "an argument of the call in Python has no name"
-			return broken
+			problem.what = "an argument of the call in Python has no name"
+			return malformed
 		}
 		p.i = p.space(p.i + 1)
 		value, v := p.value()
 		switch {
-		case v == broken:
-			wrong.what = "an argument of the call in Python is not a literal"
-		case v == whole && !arguments.add(key, value):
-			wrong = issue{"ambiguous", "an argument occurs twice"}
-			return broken
+		case v == malformed:
+			problem.what = "an argument of the call in Python is not a literal"
+		case v == complete && !arguments.add(key, value):
+			problem = issue{"ambiguous", "an argument occurs twice"}
+			return malformed
 		}
 		return v
 	})
 	switch {
-	case v == more:
+	case v == partial:
 		return call{}, waiting(ok)
-	case v != whole:
-		return call{}, reading{verdict: broken, issue: wrong}
+	case v != complete:
+		return call{}, reading{match: malformed, issue: problem}
 	case !ok:
-		return call{}, reading{verdict: broken, issue: unknown(written)}
+		return call{}, reading{match: malformed, issue: unknown(written)}
 	}
-	return call{name: name, arguments: arguments.text(), body: p.text[from:p.i]}, reading{verdict: whole}
+	return call{name: name, arguments: arguments.text(), body: p.text[from:p.i]}, reading{match: complete}
 }
 
 // words are the names of values in Python and in JSON.
@@ -195,9 +195,9 @@ var words = []struct{ python, json string }{
 }
 
 // value reads a literal at i, and returns it as JSON.
-func (p *python) value() (string, verdict) {
+func (p *python) value() (string, match) {
 	if p.i == len(p.text) {
-		return "", more
+		return "", partial
 	}
 	switch c := p.text[p.i]; {
 	case c == '"' || c == '\'':
@@ -208,46 +208,46 @@ func (p *python) value() (string, verdict) {
 		return p.number()
 	}
 	for _, w := range words {
-		switch p.literal(p.i, w.python) {
-		case whole:
+		switch p.matchLiteral(p.i, w.python) {
+		case complete:
 			p.i += len(w.python)
-			return w.json, whole
-		case more:
-			return "", more
+			return w.json, complete
+		case partial:
+			return "", partial
 		}
 	}
-	return "", broken
+	return "", malformed
 }
 
 // number reads a number in the spelling of Python: with underscores, a plus sign,
 // or without digits on one side of the point. JSON has none of these.
-func (p *python) number() (string, verdict) {
+func (p *python) number() (string, match) {
 	from := p.i
 	for p.i < len(p.text) && strings.IndexByte("+-.eE_0123456789", p.text[p.i]) >= 0 {
 		p.i++
 	}
 	if p.i == len(p.text) {
-		return "", more
+		return "", partial
 	}
 	text := strings.ReplaceAll(p.text[from:p.i], "_", "")
 	if doc, err := rawjson.Parse(text, anySize); err == nil && doc.Root().Kind() == rawjson.Number {
-		return text, whole
+		return text, complete
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if digits := strings.TrimLeft(text, "+-"); err != nil || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
-		return "", broken // 007 is not a number in Python
+		return "", malformed // 007 is not a number in Python
 	}
-	return strconv.FormatFloat(f, 'g', -1, 64), whole
+	return strconv.FormatFloat(f, 'g', -1, 64), complete
 }
 
 // key reads the key of a dictionary and its colon. It must be a string, as that of a
 // JSON object is.
-func (p *python) key() (string, verdict) {
+func (p *python) key() (string, match) {
 	if c := p.text[p.i]; c != '"' && c != '\'' {
-		return "", broken
+		return "", malformed
 	}
 	text, v := p.str(p.text[p.i])
-	if v != whole {
+	if v != complete {
 		return "", v
 	}
 	return p.named(text, p.space(p.i))
@@ -256,7 +256,7 @@ func (p *python) key() (string, verdict) {
 // str reads a string, and returns it as JSON. Three quotation marks in a row begin
 // a string of several lines. Prefixes such as r and f are not read: the value of
 // such a string is not certain.
-func (p *python) str(quote byte) (string, verdict) {
+func (p *python) str(quote byte) (string, match) {
 	end := string(quote)
 	if strings.HasPrefix(p.text[p.i:], strings.Repeat(end, 3)) {
 		end = strings.Repeat(end, 3)
@@ -267,19 +267,19 @@ func (p *python) str(quote byte) (string, verdict) {
 		switch c := p.text[p.i]; {
 		case strings.HasPrefix(p.text[p.i:], end):
 			p.i += len(end)
-			return rawjson.Quote(b.String()), whole
+			return rawjson.Quote(b.String()), complete
 		case c == '\n' && len(end) == 1:
-			return "", broken
+			return "", malformed
 		case c != '\\':
 			b.WriteByte(c)
 			p.i++
 		default:
-			if v := p.escape(&b); v != whole {
+			if v := p.escape(&b); v != complete {
 				return "", v
 			}
 		}
 	}
-	return "", more
+	return "", partial
 }
 
 // escapes are those of one letter.
@@ -287,22 +287,22 @@ var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'':
 
 // escape reads a backslash and what belongs to it. Python keeps the backslash of
 // an escape that it does not know.
-func (p *python) escape(b *strings.Builder) verdict {
+func (p *python) escape(b *strings.Builder) match {
 	if p.i+1 == len(p.text) {
-		return more
+		return partial
 	}
 	c := p.text[p.i+1]
 	if digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]; digits > 0 {
 		if p.i+2+digits > len(p.text) {
-			return more
+			return partial
 		}
 		n, err := strconv.ParseUint(p.text[p.i+2:p.i+2+digits], 16, 32)
 		if err != nil || n > utf8.MaxRune {
-			return broken
+			return malformed
 		}
 		b.WriteRune(rune(n))
 		p.i += 2 + digits
-		return whole
+		return complete
 	}
 	if text, ok := escapes[c]; ok {
 		b.WriteString(text)
@@ -310,7 +310,7 @@ func (p *python) escape(b *strings.Builder) verdict {
 		b.WriteString(p.text[p.i : p.i+2])
 	}
 	p.i += 2
-	return whole
+	return complete
 }
 
 // gemma reads a value in Gemma's notation, in which keys have no quotes, and strings
@@ -325,32 +325,32 @@ type gemma struct {
 // gemmaItem reads one call. Some models leave out the word call.
 func gemmaItem(f *form, s *source, i int) reading {
 	from := i
-	n, v := s.either(i, "call:", ":")
-	if v != whole {
+	n, v := s.matchAny(i, "call:", ":")
+	if v != complete {
 		return s.missing(v, "the call does not begin with call:", false)
 	}
-	written, i, v := s.until(i+len([]string{"call:", ":"}[n]), "{")
-	if v != whole {
+	written, i, v := s.findStop(i+len([]string{"call:", ":"}[n]), "{")
+	if v != complete {
 		return s.missing(v, "the call has no arguments", false)
 	}
 	name, ok := s.tools.find(strings.TrimSpace(written))
 	if !ok {
-		return reading{verdict: broken, issue: unknown(written)}
+		return reading{match: malformed, issue: unknown(written)}
 	}
 	g := gemma{cursor{source: s, i: i - 1}, f.value}
 	arguments, v := g.read()
-	if v != whole {
+	if v != complete {
 		return s.missing(v, "the arguments cannot be read", true)
 	}
-	return reading{verdict: whole, end: g.i, calls: []call{{name: name, arguments: arguments, body: s.text[from:g.i]}}}
+	return reading{match: complete, end: g.i, calls: []call{{name: name, arguments: arguments, body: s.text[from:g.i]}}}
 }
 
 // read returns the value at i as JSON. A word without quotes must be a number,
 // true, false or null: a string without quotes has no certain end.
-func (g *gemma) read() (string, verdict) {
+func (g *gemma) read() (string, match) {
 	g.i = g.space(g.i)
 	if g.i == len(g.text) {
-		return "", more
+		return "", partial
 	}
 	switch c := g.text[g.i]; c {
 	case '{', '[':
@@ -358,12 +358,12 @@ func (g *gemma) read() (string, verdict) {
 	case '"':
 		v, end, _, ok := g.json(g.i)
 		g.i = end
-		if ok != whole {
+		if ok != complete {
 			return "", ok
 		}
-		return v.Raw(), whole
+		return v.Raw(), complete
 	}
-	if v := g.literal(g.i, g.quote); v != notCall {
+	if v := g.matchLiteral(g.i, g.quote); v != none {
 		return g.str(v)
 	}
 	from := g.i
@@ -371,42 +371,42 @@ func (g *gemma) read() (string, verdict) {
 		g.i++
 	}
 	if g.i == len(g.text) {
-		return "", more
+		return "", partial
 	}
 	text := strings.TrimSpace(g.text[from:g.i])
 	if doc, err := rawjson.Parse(text, anySize); err != nil || doc.Root().Kind() == rawjson.String {
-		return "", broken
+		return "", malformed
 	}
-	return text, whole
+	return text, complete
 }
 
 // str reads a string between two quotes. There are no escapes: a quote is a token
 // that no text has. v says whether the first one has arrived.
-func (g *gemma) str(v verdict) (string, verdict) {
-	if v == more {
-		return "", more
+func (g *gemma) str(v match) (string, match) {
+	if v == partial {
+		return "", partial
 	}
 	from := g.i + len(g.quote)
 	n := strings.Index(g.text[from:], g.quote)
 	if n < 0 {
-		return "", more
+		return "", partial
 	}
 	g.i = from + n + len(g.quote)
-	return rawjson.Quote(g.text[from : from+n]), whole
+	return rawjson.Quote(g.text[from : from+n]), complete
 }
 
 // key reads a key and the colon behind it.
-func (g *gemma) key() (string, verdict) {
-	if v := g.literal(g.i, g.quote); v != notCall {
+func (g *gemma) key() (string, match) {
+	if v := g.matchLiteral(g.i, g.quote); v != none {
 		text, v := g.str(v)
-		if v != whole {
+		if v != complete {
 			return "", v
 		}
 		return g.named(text, g.i)
 	}
-	key, after, v := g.until(g.i, ":")
-	if v == notCall {
-		return "", broken
+	key, after, v := g.findStop(g.i, ":")
+	if v == none {
+		return "", malformed
 	}
 	g.i = after
 	return strings.Trim(strings.TrimSpace(key), `"`), v

@@ -6,14 +6,14 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// stands reports whether a call of the text, or the call that cannot be made,
-// stands in the request: in a message of anyone but the assistant. White space,
+// quotedInRequest reports whether the request quotes a call of the text, or the call that
+// cannot be made, in a message that is not the assistant's. White space,
 // escapes of JSON and of HTML do not count, so that a call in a web page or in
 // the JSON of a tool's result is found.
 //
 // For each call the work is linear in the size of the request. maxCalls limits
 // the number of calls.
-func stands(req *middleware.Request, whole string, f found) bool {
+func quotedInRequest(req *middleware.Request, whole string, f findings) bool {
 	var wanted []string
 	for _, p := range f.pieces {
 		if len(p.calls) == 0 {

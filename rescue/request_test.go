@@ -3,8 +3,10 @@ package rescue_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,4 +70,27 @@ func TestStandsInTheRequest(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, resp.Message.ToolCalls, 1)
 	})
+}
+
+// TestToolsGrowth: the time to index the tools of a request grows with their number, not with
+// its square. It is not parallel, because other tests would be measured too.
+func TestToolsGrowth(t *testing.T) {
+	fastest := func(tools int) time.Duration {
+		req := &middleware.Request{}
+		for i := range tools {
+			req.Tools = append(req.Tools, tool(fmt.Sprintf("tool_%06d", i), `{}`))
+		}
+		var asked []*middleware.Request
+		call := rescue.New(rescue.Options{})(answers(&asked, "No call."))
+		best := time.Hour
+		for range 20 {
+			asked = nil
+			start := time.Now()
+			_, err := call(context.Background(), req)
+			best = min(best, time.Since(start))
+			require.NoError(t, err)
+		}
+		return best
+	}
+	require.Less(t, fastest(8000), 100*fastest(500), "16 times as many tools")
 }

@@ -190,7 +190,7 @@ func New(o Options) middleware.Middleware {
 			if len(tools.names) == 0 {
 				return next(ctx, req)
 			}
-			s := &step{o: o, table: table, tools: tools, next: next, req: req, asked: req}
+			s := &rescueStep{o: o, table: table, tools: tools, next: next, req: req, asked: req}
 			return s.run(ctx)
 		}
 	}

@@ -62,11 +62,15 @@ func calls(m middleware.Message) []string {
 func TestMarkups(t *testing.T) {
 	t.Parallel()
 	const oslo = `get_weather{"city": "Oslo"}`
+	far := `get_weather{"city": "` + strings.Repeat("x", 189) + `"}`
+	call := `<function_call>{"name": "get_weather", "arguments": ` + strings.TrimPrefix(far, "get_weather") + `}</function_call>`
+	require.Equal(t, byte('>'), call[len(call)-256]) // of the second one's line
 	for name, c := range map[string]struct {
 		text, rest string
 		calls      []string
 	}{
 		"hermes":                        {"Hm.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>", "Hm.\n", []string{oslo}},
+		"granite: calls in one line":    {call + call + call, "", []string{far, far, far}},
 		"hermes: no closing tag":        {`<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}`, "", []string{oslo}},
 		"hermes: no opening tag":        {`{"name": "get_weather", "arguments": {"city": "Oslo"}}` + "\n</tool_call>", "", []string{oslo}},
 		"hermes: a list":                {`<tool_call>[{"name": "get_weather", "arguments": {"city": "Oslo"}}, {"name": "get_time"}]</tool_call>`, "", []string{oslo, "get_time{}"}},
@@ -177,6 +181,7 @@ func TestNoCalls(t *testing.T) {
 		"between backticks":             "Write `" + call + "` and wait.",
 		"in quotation marks":            `The page says "` + call + `".`,
 		"in a quotation":                "He wrote:\n> " + call,
+		"in a long quotation":           "> " + strings.Repeat("He wrote. ", 30) + call,
 		"indented":                      "Write:\n\n    " + call,
 		"JSON that is not a call":       `{"name": "Oslo", "population": 5}`,
 		"JSON of another form":          `{"name": "get_whether", "arguments": {}, "score": 5}`,
@@ -399,6 +404,7 @@ func TestIDs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "rescue_2_2", out.Message.ToolCalls[0].ID)
 	require.Equal(t, "rescue_3", out.Message.ToolCalls[1].ID)
+	require.Equal(t, 2, out.Report.Rescued())
 }
 
 // TestLaws holds the middleware to the rules of package middleware.

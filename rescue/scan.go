@@ -16,21 +16,23 @@ type scanner struct {
 	source
 	table *table
 
-	pos    int           // everything before is decided
-	again  int           // no reader is asked again before the text has this length
-	waits  bool          // the text at pos may become a call
-	flows  int           // no text before this index can be a part of a call, although pos is before it
-	named  bool          // and names an offered tool
-	pieces []piece       // in order
-	fault  *fault        // the first call that cannot be made
-	stray  bool          // a closing mark stands outside of a call
-	begin  int           // of the answer, behind reasoning
-	blank  bool          // the answer up to pos is white space
-	think  string        // the mark that ends the reasoning at pos; "" outside
-	inside calltext.Code // the code at pos
+	pos        int           // everything before is decided
+	retryAt    int           // no reader is asked again before the text has this length
+	undecided  bool          // the text at pos may become a call
+	safeFrom   int           // no text before this index can be a part of a call, although pos is before it
+	named      bool          // and names an offered tool
+	pieces     []piece       // in order
+	fault      *fault        // the first call that cannot be made
+	strayClose bool          // a closing mark stands outside of a call
+	begin      int           // of the answer, behind reasoning
+	blank      bool          // the answer up to pos is white space
+	think      string        // the mark that ends the reasoning at pos; "" outside
+	inside     calltext.Code // the code at pos
 
-	marked   int     // where markup that was not read names an offered tool; -1: nowhere
-	thoughts []piece // calls that end a reasoning
+	lined, lineBegin, lineFirst int // see line: the work of lines up to lined is done
+
+	unknownMark int     // where markup that was not read names an offered tool; -1: nowhere
+	thoughts    []piece // calls that end a reasoning
 }
 
 // piece is a part of the text that is read as calls.
@@ -50,23 +52,23 @@ type fault struct {
 
 // newScanner returns a scanner of an empty text.
 func newScanner(t *table, tools *tools) *scanner {
-	return &scanner{source: source{tools: tools}, table: t, blank: true, marked: -1}
+	return &scanner{source: source{tools: tools}, table: t, blank: true, unknownMark: -1}
 }
 
 // run reads on until the end of the text, or to a place that cannot be decided
 // yet.
 func (s *scanner) run() {
-	if s.again > len(s.text) && !s.final {
+	if s.retryAt > len(s.text) && !s.final {
 		return
 	}
-	s.waits, s.named, s.flows, s.again = false, false, 0, 0
-	for s.pos < len(s.text) && !s.waits {
+	s.undecided, s.named, s.safeFrom, s.retryAt = false, false, 0, 0
+	for s.pos < len(s.text) && !s.undecided {
 		c := s.text[s.pos]
 		if !s.table.stop[c] && !s.blank {
 			s.pos++
 			continue
 		}
-		if !s.thought() && !s.call() && !s.code() && !s.waits {
+		if !s.thought() && !s.call() && !s.code() && !s.undecided {
 			s.blank = s.blank && strings.IndexByte(white, c) >= 0
 			s.pos++
 		}
@@ -78,22 +80,22 @@ func (s *scanner) run() {
 func (s *scanner) thought() bool {
 	for _, p := range thinking {
 		if s.think == p.close || !s.inside.In() {
-			switch s.literal(s.pos, p.close) {
-			case whole:
+			switch s.matchLiteral(s.pos, p.close) {
+			case complete:
 				s.endThought(p.close)
 				return true
-			case more:
-				s.waits = !s.final
+			case partial:
+				s.undecided = !s.final
 			}
 		}
 		if s.blank && s.think == "" {
-			switch s.literal(s.pos, p.open) {
-			case whole:
+			switch s.matchLiteral(s.pos, p.open) {
+			case complete:
 				s.think, s.blank = p.close, false
 				s.pos += len(p.open)
 				return true
-			case more:
-				s.waits = !s.final
+			case partial:
+				s.undecided = !s.final
 			}
 		}
 	}
@@ -108,7 +110,7 @@ func (s *scanner) endThought(mark string) {
 		s.thoughts = s.pieces
 	}
 	s.pos += len(mark)
-	s.pieces, s.fault, s.stray, s.think, s.inside, s.marked = nil, nil, false, "", calltext.Code{}, -1
+	s.pieces, s.fault, s.strayClose, s.think, s.inside, s.unknownMark = nil, nil, false, "", calltext.Code{}, -1
 	s.begin, s.blank = s.pos, true
 }
 
@@ -116,18 +118,48 @@ func (s *scanner) endThought(mark string) {
 func (s *scanner) call() bool {
 	if s.inside.In() {
 		if len(s.pieces) > 0 { // the code may be the rest of a value that was closed too early
-			s.closer()
+			s.noteStrayClose()
 		}
 		return false
 	}
-	best, by, waits := reading{}, opener{}, false
-	c, next := s.text[s.pos], byte('/')
-	if s.pos+1 < len(s.text) {
-		next = s.text[s.pos+1]
-	}
+	next := s.next()
 	if !s.blank && next < 0x80 && !isName(next) && !s.table.next[next] {
-		return false
+		return false // no markup begins like this
 	}
+	best := s.bestReading(next)
+	switch {
+	case best.quoted:
+	case best.match != none:
+		return s.apply(best)
+	case best.begins:
+		s.undecided = true
+	default:
+		s.noteStrayClose()
+		s.noteUnknownMarkup()
+	}
+	return false
+}
+
+// next returns the byte behind pos; at the end of the text '/', which closing marks have.
+func (s *scanner) next() byte {
+	if s.pos+1 < len(s.text) {
+		return s.text[s.pos+1]
+	}
+	return '/'
+}
+
+// opened is the best reading of the forms whose openers are at a place.
+type opened struct {
+	reading
+	by     opener
+	begins bool // the text ends inside an opener
+	quoted bool // an opener is quoted, so nothing is read
+}
+
+// bestReading asks the forms whose openers are at pos, before the byte next. Forms without
+// marks are asked at the beginning of the answer only.
+func (s *scanner) bestReading(next byte) (best opened) {
+	c := s.text[s.pos]
 	for n, openers := range [][]opener{s.table.at[c], s.table.first[c], s.table.named} {
 		if n > 0 && (!s.blank || n == 2 && !isName(c)) {
 			break
@@ -136,52 +168,59 @@ func (s *scanner) call() bool {
 			if len(o.mark) > 1 && s.pos+1 < len(s.text) && next != o.mark[1] {
 				continue
 			}
-			v := s.literal(s.pos, o.mark)
-			waits = waits || v == more && !s.final
-			if v != whole {
-				continue
-			}
-			if s.quoted() {
-				return false
-			}
-			got := o.readAt(&s.source, s.pos)
-			switch {
-			case len(o.models) > 0 && got.verdict != notCall && (!s.knows(o.form) || s.tools.wantsJSON()):
-				if got.verdict == whole && s.final && !s.tools.wantsJSON() {
-					s.marked = s.pos
+			switch s.matchLiteral(s.pos, o.mark) {
+			case partial:
+				best.begins = best.begins || !s.final
+			case complete:
+				if s.quoted() {
+					return opened{quoted: true}
 				}
-			case rank[got.verdict] > rank[best.verdict]:
-				got.named = got.named || best.named
-				best, by = got, o
+				s.compare(o, &best)
 			}
 		}
 	}
+	return best
+}
+
+// compare asks the form of an opener at pos, and keeps its reading if it is the best.
+func (s *scanner) compare(o opener, best *opened) {
+	got := o.readAt(&s.source, s.pos)
 	switch {
-	case best.verdict == whole:
-		for n, v := s.either(s.space(best.end), tails...); v == whole; n, v = s.either(s.space(best.end), tails...) {
+	case len(o.models) > 0 && got.match != none && (!s.knows(o.form) || s.tools.wantsJSON()):
+		if got.match == complete && s.final && !s.tools.wantsJSON() {
+			s.unknownMark = s.pos
+		}
+	case rank[got.match] > rank[best.match]:
+		got.named = got.named || best.named
+		best.reading, best.by = got, o
+	}
+}
+
+// rank orders what several forms match at one place.
+var rank = [...]int{none: 0, malformed: 1, partial: 2, complete: 3}
+
+// apply records what was read at pos and moves behind it, or waits for more text.
+func (s *scanner) apply(best opened) bool {
+	inner := s.pos + len(best.by.mark)
+	switch {
+	case best.match == complete:
+		for n, v := s.matchAny(s.space(best.end), tails...); v == complete; n, v = s.matchAny(s.space(best.end), tails...) {
 			best.end = s.space(best.end) + len(tails[n])
 		}
-		s.take(piece{best, s.pos, by.markup})
+		s.addPiece(piece{best.reading, s.pos, best.by.markup})
 		s.pos = best.end
-	case best.verdict == more && !s.final:
-		s.waits, s.named = true, best.named
-		s.later(len(s.text))
+	case best.match == malformed:
+		s.fail(fault{best.issue, s.pos, inner, best.by.markup})
+	case !s.final:
+		s.undecided, s.named = true, best.named
+		s.retryLater(len(s.text))
 		return true // still at the beginning of the answer, if it was
-	case best.verdict == more && s.cut && len(s.pieces) > 0:
-		s.pieces[len(s.pieces)-1].half = true
-		s.take(piece{reading{end: len(s.text)}, s.pos, by.markup})
-		s.jump()
-	case best.verdict == more:
-		s.fail(fault{s.unfinished(), s.pos, s.pos + len(by.mark), by.markup})
-	case best.verdict == broken:
-		s.fail(fault{best.issue, s.pos, s.pos + len(by.mark), by.markup})
-	case waits:
-		s.waits = true
-		return false
+	case s.cut && len(s.pieces) > 0:
+		s.pieces[len(s.pieces)-1].truncated = true
+		s.addPiece(piece{reading{end: len(s.text)}, s.pos, best.by.markup})
+		s.skipToEnd()
 	default:
-		s.closer()
-		s.mark()
-		return false
+		s.fail(fault{s.unfinished(), s.pos, inner, best.by.markup})
 	}
 	s.blank = false
 	return true
@@ -202,44 +241,75 @@ const (
 // callWords are in the marks of calls of every family.
 var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin"}
 
-// mark notes markup that no form has read: a tag or a token with a word of calls,
-// and the name of an offered tool in it or behind it, with nothing between but
-// punctuation and the words that stand around a name. A tag that is the name of a tool
-// counts too, if a declared parameter follows as a tag.
-func (s *scanner) mark() {
-	c := s.text[s.pos]
-	if c != '<' && c != '[' || s.marked >= 0 {
+// noteUnknownMarkup notes markup that no form has read: a tag or a token with a word of
+// calls, if it names an offered tool. A tag that is the name of a tool counts too, if the tag
+// of a declared parameter follows.
+func (s *scanner) noteUnknownMarkup() {
+	if c := s.text[s.pos]; c != '<' && c != '[' || s.unknownMark >= 0 {
 		return
 	}
+	tag, v := s.tagAt()
+	if v == complete {
+		after := s.pos + len(tag) + 2
+		tool, isTool := s.tools.byName[tag]
+		switch inner := strings.ToLower(tag); {
+		case isTool:
+			v = s.parameterAt(after, tool.Name)
+		case !slices.ContainsFunc(callWords, func(word string) bool { return strings.Contains(inner, word) }):
+			v = none
+		default:
+			if name := strings.IndexAny(inner, " ="); name >= 0 {
+				after = s.pos + 1 + name
+			}
+			v = s.toolNearby(after)
+		}
+		if v != none && s.quoted() {
+			v = none
+		}
+	}
+	switch v {
+	case complete:
+		s.unknownMark = s.pos
+	case partial:
+		s.undecided = !s.final && s.atStart()
+	}
+}
+
+// tagAt returns what is between < and > at pos, or between [ and ], on one line. A tag in
+// square brackets has no lower-case letters.
+func (s *scanner) tagAt() (string, match) {
 	begin := s.pos + 1
 	window := s.text[begin:min(len(s.text), begin+maxMark)]
-	end := strings.IndexAny(window, ">]\n")
-	if end <= 0 || window[end] == '\n' || window[0] == '/' || window[0] == ' ' || c == '[' && strings.ContainsFunc(window[:end], unicode.IsLower) {
-		s.waits = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=", (window + "<")[0]) < 0
-		return
+	switch end := strings.IndexAny(window, ">]\n"); {
+	case strings.HasPrefix(window, " "), strings.HasPrefix(window, "/"), end < 0 && (len(window) == maxMark || strings.HasPrefix(window, "=")):
+		return "", none
+	case end < 0:
+		return "", partial
+	case end == 0 || window[end] == '\n' || s.text[s.pos] == '[' && strings.ContainsFunc(window[:end], unicode.IsLower):
+		return "", none
+	default:
+		return window[:end], complete
 	}
-	inner := strings.ToLower(window[:end])
-	calls := slices.ContainsFunc(callWords, func(word string) bool { return strings.Contains(inner, word) })
-	tool, isTool := s.tools.byName[window[:end]]
-	if !calls && !isTool || s.quoted() {
-		return
+}
+
+// parameterAt matches the tag of a parameter that the tool declares, behind white space.
+func (s *scanner) parameterAt(i int, tool string) match {
+	if i = s.space(i); i == len(s.text) {
+		return partial
 	}
-	if isTool {
-		after := s.space(begin + end + 1)
-		key, _, v := s.until(min(after+1, len(s.text)), ">")
-		switch {
-		case after == len(s.text) || s.text[after] == '<' && v == more:
-			s.waits = !s.final && s.leads()
-		case s.text[after] == '<' && s.tools.declares(tool.Name, key):
-			s.marked = s.pos
-		}
-		return
+	if s.text[i] != '<' {
+		return none
 	}
-	if name := strings.IndexAny(inner, " ="); name >= 0 {
-		begin += name
-	} else {
-		begin += end + 1
+	key, _, v := s.findStop(i+1, ">")
+	if v != partial && !s.tools.declares(tool, key) {
+		return none
 	}
+	return v
+}
+
+// toolNearby matches the name of an offered tool, with nothing before it but punctuation and
+// aroundNames.
+func (s *scanner) toolNearby(begin int) match {
 	for i := begin; i < min(len(s.text), begin+maxReach); i++ {
 		if !isName(s.text[i]) || s.text[i] >= 0x80 {
 			continue
@@ -250,14 +320,16 @@ func (s *scanner) mark() {
 		}
 		word := clean(strings.Trim(s.text[from:i], ".:/-"))
 		if _, ok := s.tools.find(word); ok {
-			s.marked = s.pos
-			return
+			return complete
 		}
 		if _, known := envelope[word]; word != "" && !known && !slices.Contains(aroundNames, word) {
-			return
+			return none
 		}
 	}
-	s.waits = !s.final && s.leads() && len(s.text) < begin+maxReach
+	if len(s.text) < begin+maxReach {
+		return partial
+	}
+	return none
 }
 
 // aroundNames are words that stand between the mark of a call and the name of its tool.
@@ -265,22 +337,19 @@ var aroundNames = []string{"function", "functions", "tool", "tools", "call", "to
 
 // leads reports whether nothing but white space stands before pos in the answer, so
 // that the answer may be asked for again before any of it is shown.
-func (s *scanner) leads() bool { return blank(s.text[s.begin:s.pos]) }
+func (s *scanner) atStart() bool { return blank(s.text[s.begin:s.pos]) }
 
 // later puts off the next look at a long text that ends at end until it has
 // doubled, so that the work stays linear.
-func (s *scanner) later(end int) {
+func (s *scanner) retryLater(end int) {
 	if n := end - s.pos; n > maxName {
-		s.again = s.pos + 2*n
+		s.retryAt = s.pos + 2*n
 	}
 }
 
-// rank orders the verdicts of several markups on one place.
-var rank = [...]int{notCall: 0, broken: 1, more: 2, whole: 3}
-
-// take records a piece. A piece without calls is what the length limit left of one,
+// addPiece records a piece. A piece without calls is what the length limit left of one,
 // or an answer of Harmony or Kimi K3 that calls nothing.
-func (s *scanner) take(p piece) { s.pieces = append(s.pieces, p) }
+func (s *scanner) addPiece(p piece) { s.pieces = append(s.pieces, p) }
 
 // fail records a call that cannot be made. What follows is not read, because
 // it may be a part of that call.
@@ -288,11 +357,11 @@ func (s *scanner) fail(f fault) {
 	if s.fault == nil {
 		s.fault = &f
 	}
-	s.jump()
+	s.skipToEnd()
 }
 
-// jump moves to the end of a reasoning, or else to the end of the text.
-func (s *scanner) jump() {
+// skipToEnd moves to the end of a reasoning, or else to the end of the text.
+func (s *scanner) skipToEnd() {
 	s.inside = calltext.Code{}
 	for ; s.pos < len(s.text); s.pos++ {
 		if c := s.text[s.pos]; c != '<' && c != '[' {
@@ -306,13 +375,13 @@ func (s *scanner) jump() {
 	}
 }
 
-// closer notes a closing mark outside of a call.
-func (s *scanner) closer() {
+// noteStrayClose notes a closing mark outside of a call.
+func (s *scanner) noteStrayClose() {
 	if s.pos+1 < len(s.text) && strings.IndexByte("/|<", s.text[s.pos+1]) < 0 {
 		return
 	}
 	for _, c := range closers {
-		s.stray = s.stray || strings.HasPrefix(s.text[s.pos:], c)
+		s.strayClose = s.strayClose || strings.HasPrefix(s.text[s.pos:], c)
 	}
 }
 
@@ -335,12 +404,13 @@ func (s *scanner) code() bool {
 		return false
 	}
 	end := s.pos + calltext.Backticks(s.text[s.pos:])
-	begins := strings.TrimSpace(s.line()) == ""
+	_, first := s.line()
+	begins := first == s.pos
 	if end == len(s.text) && !s.final {
-		if s.waits = true; !begins {
-			s.flows = end
+		if s.undecided = true; !begins {
+			s.safeFrom = end
 		}
-		s.later(end)
+		s.retryLater(end)
 		return false
 	}
 	s.inside.Run(end-s.pos, begins)
@@ -348,30 +418,38 @@ func (s *scanner) code() bool {
 	return true
 }
 
-// line returns what stands before pos on its line; of a long line, the last
-// part.
-func (s *scanner) line() string {
-	before := s.text[max(0, s.pos-maxName):s.pos]
-	return before[strings.LastIndexByte(before, '\n')+1:]
+// line returns where the line of pos begins, and its first character other than white
+// space: pos if there is none before it.
+func (s *scanner) line() (begin, first int) {
+	if n := strings.LastIndexByte(s.text[s.lined:s.pos], '\n'); n >= 0 {
+		s.lineBegin = s.lined + n + 1
+		s.lineFirst = s.lineBegin
+	}
+	s.lined = s.pos
+	for s.lineFirst < s.pos && strings.IndexByte(white, s.text[s.lineFirst]) >= 0 {
+		s.lineFirst++
+	}
+	return s.lineBegin, s.lineFirst
 }
 
 // quoted reports whether the text at pos is quoted: by a mark before it, as a
 // quotation in Markdown, or by its indent.
 func (s *scanner) quoted() bool {
-	line := s.line()
+	begin, first := s.line()
+	if first == s.pos {
+		indent := s.text[begin:s.pos]
+		return strings.Contains(indent, "    ") || strings.Contains(indent, "\t")
+	}
 	for _, mark := range []string{`"`, "'", "“", "‘", "«", "„"} {
-		if strings.HasSuffix(line, mark) {
+		if strings.HasSuffix(s.text[first:s.pos], mark) {
 			return true
 		}
 	}
-	if strings.TrimSpace(line) == "" {
-		return strings.Contains(line, "    ") || strings.Contains(line, "\t")
-	}
-	return strings.HasPrefix(strings.TrimLeft(line, " "), ">")
+	return s.text[first] == '>'
 }
 
-// found is what a text holds.
-type found struct {
+// findings is what a text holds.
+type findings struct {
 	pieces []piece
 	fault  *fault
 }
@@ -380,23 +458,28 @@ type found struct {
 const maxCalls = 128
 
 // finish reads to the end of a text that is complete.
-func (s *scanner) finish() found {
+func (s *scanner) finish() findings {
 	s.final = true
 	s.run()
-	f := found{s.pieces, s.fault}
-	if s.think != "" && !s.last() {
-		return found{}
+	f := findings{s.pieces, s.fault}
+	if s.think != "" && !s.endsWithCalls() {
+		return findings{}
 	}
 	if len(f.pieces) == 0 && f.fault == nil && strings.TrimSpace(s.text[s.begin:]) == "" {
 		f.pieces = s.thoughts
 	}
 	switch {
-	case f.fault == nil && len(f.pieces) == 0 && s.marked >= 0 && !s.shown(s.marked):
-		f.fault = &fault{issue{"unread", "the markup of a call cannot be read"}, s.marked, s.marked, "text"}
+	case f.fault == nil && len(f.pieces) == 0 && s.unknownMark >= 0 && !s.introduced(s.unknownMark):
+		f.fault = &fault{issue{"unread", "the markup of a call cannot be read"}, s.unknownMark, s.unknownMark, "text"}
 		return f
 	case f.fault != nil || len(f.pieces) == 0:
 		return f
 	}
+	return s.certain(f)
+}
+
+// certain returns f, or a fault if the calls in it may not be meant.
+func (s *scanner) certain(f findings) findings {
 	calls, mixed := 0, false
 	for _, p := range f.pieces {
 		calls += len(p.calls)
@@ -404,16 +487,16 @@ func (s *scanner) finish() found {
 	}
 	switch {
 	case calls == 0:
-		return found{}
+		return findings{}
 	case mixed:
 		return f.doubt("ambiguous", "it mixes two markups")
 	case len(s.thoughts) > 0 && !sameCalls(s.thoughts, f.pieces):
 		return f.doubt("ambiguous", "the reasoning before it ends in another call")
-	case s.stray:
+	case s.strayClose:
 		return f.doubt("ambiguous", "a closing mark is left over")
 	case calls > maxCalls:
 		return f.doubt("ambiguous", "it holds too many calls")
-	case s.shown(f.pieces[0].start):
+	case s.introduced(f.pieces[0].start):
 		return f.doubt("uncertain", "the call may be an example")
 	}
 	return f
@@ -433,15 +516,15 @@ func callsOf(pieces []piece) (all []call) {
 }
 
 // last reports whether the calls end the text.
-func (s *scanner) last() bool {
+func (s *scanner) endsWithCalls() bool {
 	n := len(s.pieces)
 	return s.fault == nil && n > 0 && s.space(s.pieces[n-1].end) == len(s.text)
 }
 
 // doubt returns a fault at the first call.
-func (f found) doubt(code, what string) found {
+func (f findings) doubt(code, what string) findings {
 	p := f.pieces[0]
-	return found{fault: &fault{issue{code, what}, p.start, p.start, p.markup}}
+	return findings{fault: &fault{issue{code, what}, p.start, p.start, p.markup}}
 }
 
 // introduces matches words that introduce an example.
@@ -449,7 +532,7 @@ var introduces = regexp.MustCompile(`(?i)\b(examples?|e\.g|for instance|looks? l
 
 // shown reports whether the line before a call, or the part of its own line
 // before it, introduces an example.
-func (s *scanner) shown(at int) bool {
+func (s *scanner) introduced(at int) bool {
 	before := strings.TrimRight(s.text[max(min(s.begin, at), at-maxName):at], " \t\r\n")
 	return introduces.MatchString(before[strings.LastIndexByte(before, '\n')+1:])
 }

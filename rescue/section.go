@@ -15,11 +15,11 @@ func (f *form) readAt(s *source, at int) reading {
 	return section(f, s, at)
 }
 
-// section reads calls up to a closing mark. The mark may be missing if the model
-// stops, or if the section is not strict.
+// section reads the calls between two marks. The closing mark may be missing if the model
+// stopped there, or if the section is not strict.
 func section(f *form, s *source, at int) reading {
 	i := at
-	if n, v := s.either(at, f.opens...); v == whole {
+	if n, v := s.matchAny(at, f.opens...); v == complete {
 		i = s.space(at + len(f.opens[n]))
 	}
 	item := f.item
@@ -27,43 +27,58 @@ func section(f *form, s *source, at int) reading {
 		item = items
 	}
 	var calls []call
-	separated := false
-	for end := i; ; {
-		n, v := s.either(i, append(f.closes, f.opens...)...)
-		switch {
-		case len(calls) == 0 || separated:
-		case v == whole && n < len(f.closes):
-			return reading{verdict: whole, end: i + len(f.closes[n]), calls: calls}
-		case v == whole:
-			return reading{verdict: whole, end: end, calls: calls}
-		case s.stops(i):
-			return reading{verdict: whole, end: i, calls: calls}
-		case v == more || i == len(s.text):
-			return s.rest(calls, true)
+	end, separated := i, false // the end of the last call, and whether a semicolon follows it
+	for {
+		if len(calls) > 0 && !separated {
+			if r := f.sectionEnd(s, i, end, calls); r.match != none {
+				return r
+			}
 		}
-		r := item(f, s, i)
-		switch {
-		case r.verdict == more:
+		switch r := item(f, s, i); r.match {
+		case partial:
 			return s.rest(calls, r.named)
-		case r.verdict == broken:
+		case malformed:
 			return r
-		case r.verdict == whole:
+		case none:
+			return f.otherText(s, i, end, calls, separated)
+		default:
 			calls, end, separated = append(calls, r.calls...), r.end, false
-			if i = s.space(end); i < len(s.text) && s.text[i] == ';' {
-				i, separated = s.space(i+1), true
-			}
-			continue
-		case len(calls) == 0 && f.shared:
-			return reading{}
-		case len(calls) == 0 || separated:
-			return brokenBy("unreadable", "the text between the marks is neither JSON nor a call in Python or XML")
-		case f.strict:
-			if _, v := s.either(i, append(f.marks(), tails...)...); v != whole {
-				return s.missing(v, "text follows the calls before their closing mark", true)
-			}
 		}
-		return reading{verdict: whole, end: end, calls: calls}
+		if i = s.space(end); i < len(s.text) && s.text[i] == ';' {
+			i, separated = s.space(i+1), true
+		}
 	}
+}
+
+// sectionEnd reads the end of a section at i, behind calls that end at end. The reading matches
+// none if the section goes on.
+func (f *form) sectionEnd(s *source, i, end int, calls []call) reading {
+	switch n, v := s.matchAny(i, append(f.closes, f.opens...)...); {
+	case v == complete && n < len(f.closes):
+		return reading{match: complete, end: i + len(f.closes[n]), calls: calls}
+	case v == complete:
+		return reading{match: complete, end: end, calls: calls}
+	case s.stops(i):
+		return reading{match: complete, end: i, calls: calls}
+	case v == partial || i == len(s.text):
+		return s.rest(calls, true)
+	}
+	return reading{}
+}
+
+// otherText is the reading of a section with a text at i that is neither a call nor the end.
+func (f *form) otherText(s *source, i, end int, calls []call, separated bool) reading {
+	switch {
+	case len(calls) == 0 && f.shared:
+		return reading{}
+	case len(calls) == 0 || separated:
+		return malformedCall("unreadable", "the text between the marks is neither JSON nor a call in Python or XML")
+	case f.strict:
+		if _, v := s.matchAny(i, append(f.marks(), tails...)...); v != complete {
+			return s.missing(v, "text follows the calls before their closing mark", true)
+		}
+	}
+	return reading{match: complete, end: end, calls: calls}
 }
 
 // items reads calls in JSON, a list of calls in Python, or one call in Python, which
@@ -85,7 +100,7 @@ func items(f *form, s *source, i int) reading {
 
 // jsonItem reads an object or a list of objects, perhaps behind a word.
 func jsonItem(f *form, s *source, i int) reading {
-	if f.call != "" && s.literal(i, f.call) == whole {
+	if f.call != "" && s.matchLiteral(i, f.call) == complete {
 		i += len(f.call)
 	}
 	if i == len(s.text) {
@@ -95,48 +110,47 @@ func jsonItem(f *form, s *source, i int) reading {
 		return reading{}
 	}
 	v, end, fixed, ok := s.json(i, append(f.closes, f.marks()...)...)
-	if ok != whole {
-		return s.missing(ok, "the text between the marks is not JSON", ok == more && s.tools.mentioned(s.text[i:]))
+	if ok != complete {
+		return s.missing(ok, "the text between the marks is not JSON", ok == partial && s.tools.mentioned(s.text[i:]))
 	}
-	calls, wrong := s.tools.inJSON(v, f.keyed)
-	if wrong.code != "" {
-		return reading{verdict: broken, issue: wrong, end: end}
+	calls, problem := s.tools.inJSON(v, f.keyed)
+	if problem.code != "" {
+		return reading{match: malformed, issue: problem, end: end}
 	}
 	for n := range calls {
 		if fixed {
 			calls[n].body = s.text[i:end]
 		}
 	}
-	return reading{verdict: whole, end: end, calls: calls}
+	return reading{match: complete, end: end, calls: calls}
 }
 
 // namedItem reads a name and the arguments of its call in JSON.
 func namedItem(f *form, s *source, i int) reading {
-	if v := s.literal(i, f.call); v != whole {
-		return reading{verdict: v}
+	if v := s.matchLiteral(i, f.call); v != complete {
+		return reading{match: v}
 	}
 	from := i + len(f.call)
-	written, i, v := s.until(s.space(from), f.head)
-	if v != whole {
-		if f.shared {
-			return reading{verdict: v}
+	written, i, v := s.findStop(s.space(from), f.head)
+	if v != complete && f.shared {
+		return reading{match: v}
+	}
+	fenced := false // the type of the call comes first, and the arguments are in a code block
+	if strings.TrimSpace(written) == "function" {
+		if _, isTool := s.tools.find(clean(written)); !isTool {
+			written, i, v = s.findStop(i, "\n")
+			fenced = true
 		}
+	}
+	if v != complete {
 		return s.missing(v, "a call has no name", false)
 	}
-	fenced := false
 	name, ok := s.tools.find(clean(written))
-	if !ok && strings.TrimSpace(written) == "function" { // the type of the call
-		if written, i, v = s.until(i, "\n"); v != whole {
-			return s.missing(v, "a call has no name", false)
-		}
-		name, ok = s.tools.find(clean(written))
-		fenced = true
-	}
 	if i = s.space(i); fenced {
-		switch s.literal(i, "```json") {
-		case whole:
+		switch s.matchLiteral(i, "```json") {
+		case complete:
 			i = s.space(i + len("```json"))
-		case more:
+		case partial:
 			return waiting(ok)
 		}
 	}
@@ -146,27 +160,34 @@ func namedItem(f *form, s *source, i int) reading {
 	case f.shared && (!ok || s.text[i] != '{'):
 		return reading{}
 	case !ok:
-		return reading{verdict: broken, issue: unknown(clean(written))}
+		return reading{match: malformed, issue: unknown(clean(written))}
 	}
 	r := s.callWith(name, i, from, append(append(f.closes, f.marks()...), f.end, "```")...)
-	if r.verdict != whole || f.end == "" {
+	if r.match != complete || f.end == "" {
 		return r
 	}
+	return f.callEnd(s, r, fenced)
+}
+
+// callEnd reads the closing mark of a call behind its arguments, and the end of their code
+// block. The mark may be missing if the model stopped there.
+func (f *form) callEnd(s *source, r reading, fenced bool) reading {
 	end := s.space(r.end)
 	if fenced {
-		if v := s.literal(end, "```"); v == whole {
+		switch v := s.matchLiteral(end, "```"); {
+		case v == complete:
 			end = s.space(end + len("```"))
-		} else if v == more && !s.final {
+		case v == partial && !s.final:
 			return waiting(true)
 		}
 	}
-	switch v := s.literal(end, f.end); {
-	case v == whole:
+	switch v := s.matchLiteral(end, f.end); {
+	case v == complete:
 		r.end = end + len(f.end)
-	case v == more && !s.stops(end):
+	case v == partial && !s.stops(end):
 		return waiting(true)
-	case v == notCall:
-		return brokenBy("unreadable", "text follows the arguments")
+	case v == none:
+		return malformedCall("unreadable", "text follows the arguments")
 	}
 	return r
 }
@@ -192,14 +213,14 @@ func mistralItem(f *form, s *source, i int) reading {
 	written := s.text[from:i]
 	name, ok := s.tools.find(written)
 	if i < len(s.text) && s.text[i] != '{' {
-		switch n, v := s.either(i, args, id); {
-		case v != whole:
-			return reading{verdict: v, named: ok}
+		switch n, v := s.matchAny(i, args, id); {
+		case v != complete:
+			return reading{match: v, named: ok}
 		case n == 0:
 			i += len(args)
 		default:
-			if _, i, v = s.until(i+len(id), args); v != whole {
-				return reading{verdict: v, named: ok}
+			if _, i, v = s.findStop(i+len(id), args); v != complete {
+				return reading{match: v, named: ok}
 			}
 		}
 		i = s.space(i)
@@ -210,7 +231,7 @@ func mistralItem(f *form, s *source, i int) reading {
 	case written == "":
 		return reading{}
 	case !ok:
-		return reading{verdict: broken, issue: unknown(written)}
+		return reading{match: malformed, issue: unknown(written)}
 	}
 	return s.callWith(name, i, from, append(f.closes, f.opens...)...)
 }
@@ -220,19 +241,19 @@ func mistralItem(f *form, s *source, i int) reading {
 func readTail(f *form, s *source, at int) reading {
 	r := jsonItem(&form{}, s, at)
 	switch {
-	case r.verdict == more && begins(s.text[at:]):
+	case r.match == partial && begins(s.text[at:]):
 		return r
-	case r.verdict != whole:
+	case r.match != complete:
 		return reading{}
 	}
 	end := s.space(r.end)
-	switch s.literal(end, f.closes[0]) {
-	case more:
+	switch s.matchLiteral(end, f.closes[0]) {
+	case partial:
 		if !s.final {
 			return waiting(true)
 		}
 		return reading{}
-	case notCall:
+	case none:
 		return reading{}
 	}
 	r.end = end + len(f.closes[0])
@@ -242,7 +263,7 @@ func readTail(f *form, s *source, at int) reading {
 // readBare reads an answer that is nothing but calls, without any mark.
 func readBare(f *form, s *source, at int) reading {
 	from := at
-	if n, v := s.either(at, f.opens...); v == whole {
+	if n, v := s.matchAny(at, f.opens...); v == complete {
 		from += len(f.opens[n])
 	}
 	if name := s.text[from:s.identifier(from)]; len(f.inner) == 0 { // the name of a tool begins it
@@ -252,19 +273,19 @@ func readBare(f *form, s *source, at int) reading {
 	}
 	r := section(f, s, at)
 	switch {
-	case r.verdict == broken && len(f.inner) > 0:
+	case r.match == malformed && len(f.inner) > 0:
 		return s.intended(r, at, "")
-	case r.verdict == broken, r.verdict == more && s.final && !r.named:
+	case r.match == malformed, r.match == partial && s.final && !r.named:
 		return reading{}
-	case r.verdict == whole && s.space(r.end) < len(s.text):
-		switch _, v := s.either(s.space(r.end), append(tails, thoughtEnds...)...); {
-		case v == whole: // it ends a reasoning
+	case r.match == complete && s.space(r.end) < len(s.text):
+		switch _, v := s.matchAny(s.space(r.end), append(tails, thoughtEnds...)...); {
+		case v == complete: // it ends a reasoning
 			return r
-		case v == more && !s.final:
+		case v == partial && !s.final:
 			return waiting(true)
 		}
 		return reading{}
-	case r.verdict == whole && !s.final:
+	case r.match == complete && !s.final:
 		return waiting(true)
 	}
 	return r
@@ -288,20 +309,20 @@ func bareItem(f *form, s *source, i int) reading {
 	v, end, _, ok := s.json(i)
 	around := v.Get("tool_calls").Exists()
 	switch {
-	case ok == more && begins(s.text[i:]):
+	case ok == partial && begins(s.text[i:]):
 		return waiting(s.tools.mentioned(s.text[i:]))
-	case ok == broken:
-		return reading{verdict: broken, issue: notJSON}
-	case ok == more, around == (len(f.models) == 0):
+	case ok == malformed:
+		return reading{match: malformed, issue: notJSON}
+	case ok == partial, around == (len(f.models) == 0):
 		return reading{}
 	case v.Kind() == rawjson.Object && !around && !hasArguments(v):
-		return brokenBy("unreadable", "it has no arguments")
+		return malformedCall("unreadable", "it has no arguments")
 	}
-	calls, wrong := s.tools.inJSON(v, false)
-	if wrong.code != "" {
-		return reading{verdict: broken, issue: wrong, end: end}
+	calls, problem := s.tools.inJSON(v, false)
+	if problem.code != "" {
+		return reading{match: malformed, issue: problem, end: end}
 	}
-	return reading{verdict: whole, end: end, calls: calls}
+	return reading{match: complete, end: end, calls: calls}
 }
 
 // intended decides about an answer of nothing but JSON that is not a call. It may
@@ -331,7 +352,7 @@ func (s *source) intended(r reading, at int, mark string) reading {
 	case !closed:
 		return reading{}
 	}
-	return brokenBy("uncertain", "it has the form of a call, but "+r.issue.what)
+	return malformedCall("uncertain", "it has the form of a call, but "+r.issue.what)
 }
 
 // begins reports whether JSON that has not arrived in full may be a call: its
@@ -350,10 +371,10 @@ func begins(text string) bool {
 //	```
 func readJSONBlock(f *form, s *source, at int) reading {
 	i := at + len("```")
-	switch s.literal(i, "json") {
-	case more:
+	switch s.matchLiteral(i, "json") {
+	case partial:
 		return waiting(false)
-	case whole:
+	case complete:
 		i += len("json")
 	}
 	i = s.space(i)
@@ -365,18 +386,18 @@ func readJSONBlock(f *form, s *source, at int) reading {
 	}
 	r := bareItem(f, s, i)
 	switch {
-	case r.verdict == broken:
+	case r.match == malformed:
 		return s.intended(r, i, "```")
-	case r.verdict == more && (!s.final || r.named):
+	case r.match == partial && (!s.final || r.named):
 		return r
-	case r.verdict != whole:
+	case r.match != complete:
 		return reading{}
 	}
 	end := s.space(r.end)
-	switch v := s.literal(end, "```"); {
-	case v == notCall || !blank(s.text[min(len(s.text), end+len("```")):]):
+	switch v := s.matchLiteral(end, "```"); {
+	case v == none || !blank(s.text[min(len(s.text), end+len("```")):]):
 		return reading{}
-	case v == more || !s.final:
+	case v == partial || !s.final:
 		return waiting(true)
 	}
 	r.end = len(strings.TrimRight(s.text, white))

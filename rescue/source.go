@@ -25,15 +25,15 @@ const mostSpelled = 128
 // lastMark is where a mark stands last in a text of a length.
 type lastMark struct{ at, length int }
 
-// verdict says what the text at a place is: no call, the beginning of something
+// match says what the text at a place is: no call, the beginning of something
 // that may be a call, one or more calls, or a call that cannot be made.
-type verdict = calltext.State
+type match = calltext.State
 
 const (
-	notCall = calltext.None
-	more    = calltext.More
-	whole   = calltext.Whole
-	broken  = calltext.Broken
+	none      = calltext.None
+	partial   = calltext.Partial
+	complete  = calltext.Complete
+	malformed = calltext.Malformed
 )
 
 // anySize reads JSON of any size.
@@ -41,12 +41,12 @@ var anySize = calltext.AnySize
 
 // reading is what a markup finds at a place.
 type reading struct {
-	verdict verdict
-	end     int    // of a whole one: the index behind it
-	calls   []call // of a whole one
-	named   bool   // an offered tool is named: the text is held until it is decided
-	half    bool   // of a whole one: the length limit cut a call behind these
-	issue   issue  // of a broken one
+	match     match
+	end       int    // of a whole one: the index behind it
+	calls     []call // of a whole one
+	named     bool   // an offered tool is named: the text is held until it is decided
+	truncated bool   // of a whole one: the length limit cut a call behind these
+	issue     issue  // of a broken one
 	// A markup of whole answers has the answer's text and reasoning inside.
 	text, thought string
 }
@@ -62,27 +62,27 @@ type call struct {
 type issue struct{ code, what string }
 
 // brokenBy is a call that cannot be made.
-func brokenBy(code, what string) reading {
-	return reading{verdict: broken, issue: issue{code, what}}
+func malformedCall(code, what string) reading {
+	return reading{match: malformed, issue: issue{code, what}}
 }
 
 // waiting is a call that may be whole once more text has arrived.
-func waiting(named bool) reading { return reading{verdict: more, named: named} }
+func waiting(named bool) reading { return reading{match: partial, named: named} }
 
 // missing is the reading of a text that ends, or goes on in another way than the
 // markup does.
-func (s *source) missing(v verdict, what string, named bool) reading {
-	if v == more {
+func (s *source) missing(v match, what string, named bool) reading {
+	if v == partial {
 		return waiting(named)
 	}
-	return brokenBy("unreadable", what)
+	return malformedCall("unreadable", what)
 }
 
 // rest ends a section of calls at the end of the text. If the length limit cut the
 // text, the whole calls stay.
 func (s *source) rest(calls []call, named bool) reading {
 	if len(calls) > 0 && s.final && s.cut {
-		return reading{verdict: whole, end: len(s.text), calls: calls, half: true}
+		return reading{match: complete, end: len(s.text), calls: calls, truncated: true}
 	}
 	return waiting(named || len(calls) > 0)
 }
@@ -98,31 +98,31 @@ func (s *source) space(i int) int {
 	return i
 }
 
-// literal reports whether lit stands at i: whole, more if the text ends inside
+// matchLiteral reports whether lit stands at i: whole, more if the text ends inside
 // of it, or notCall.
-func (s *source) literal(i int, lit string) verdict {
+func (s *source) matchLiteral(i int, lit string) match {
 	switch rest := s.text[i:]; {
 	case strings.HasPrefix(rest, lit):
-		return whole
+		return complete
 	case strings.HasPrefix(lit, rest):
-		return more
+		return partial
 	}
-	return notCall
+	return none
 }
 
-// either is literal for the first of several texts. It returns its index, -1
+// matchAny is literal for the first of several texts. It returns its index, -1
 // if none stands at i.
-func (s *source) either(i int, lits ...string) (int, verdict) {
-	found := notCall
+func (s *source) matchAny(i int, lits ...string) (int, match) {
+	best := none
 	for n, lit := range lits {
-		switch s.literal(i, lit) {
-		case whole:
-			return n, whole
-		case more:
-			found = more
+		switch s.matchLiteral(i, lit) {
+		case complete:
+			return n, complete
+		case partial:
+			best = partial
 		}
 	}
-	return -1, found
+	return -1, best
 }
 
 // stops reports whether the text ends at i for good, by the model's will.
@@ -131,28 +131,28 @@ func (s *source) stops(i int) bool { return i == len(s.text) && s.final && !s.cu
 // maxName is the length in bytes of the longest name of a tool or a parameter.
 const maxName = 256
 
-// until returns the text from i up to stop, which must be near. A line break may
+// findStop returns the text from i up to stop, which must be near. A line break may
 // stand only right before stop.
-func (s *source) until(i int, stop string) (found string, after int, v verdict) {
+func (s *source) findStop(i int, stop string) (text string, after int, v match) {
 	window := s.text[i:min(len(s.text), i+maxName+len(stop))]
 	at := strings.Index(window, stop)
 	if line := strings.IndexByte(window, '\n'); line >= 0 && (at < 0 || line < at) {
 		switch next := i + line + len(window[line:]) - len(strings.TrimLeft(window[line:], white)); {
 		case at >= 0 && next != i+at:
-			return "", 0, notCall
-		case at < 0 && (next >= len(s.text) || s.literal(next, stop) == more):
-			return "", 0, more
+			return "", 0, none
+		case at < 0 && (next >= len(s.text) || s.matchLiteral(next, stop) == partial):
+			return "", 0, partial
 		case at < 0:
-			return "", 0, notCall
+			return "", 0, none
 		}
 	}
 	switch {
 	case at >= 0:
-		return window[:at], i + at + len(stop), whole
+		return window[:at], i + at + len(stop), complete
 	case i+len(window) == len(s.text):
-		return "", 0, more
+		return "", 0, partial
 	}
-	return "", 0, notCall
+	return "", 0, none
 }
 
 // identifier returns the index behind the name of a tool or a parameter at i.
@@ -172,15 +172,15 @@ func isName(c byte) bool {
 // json reads the object or the array at i, which one of marks follows. Its text may
 // be spelled as mend.Syntax accepts it. fixed means that the value is not the text at
 // i as it stands.
-func (s *source) json(i int, marks ...string) (v rawjson.Value, end int, fixed bool, _ verdict) {
+func (s *source) json(i int, marks ...string) (v rawjson.Value, end int, fixed bool, _ match) {
 	v, end, got := calltext.JSON(s.text, i)
 	switch got {
-	case whole:
+	case complete:
 		surplus := end + len(s.text[end:]) - len(strings.TrimLeft(s.text[end:], white+"]}"))
-		if _, closed := s.either(surplus, marks...); s.space(end) < surplus && (s.stops(surplus) || surplus < len(s.text) && closed == whole) {
+		if _, closed := s.matchAny(surplus, marks...); s.space(end) < surplus && (s.stops(surplus) || surplus < len(s.text) && closed == complete) {
 			end = surplus
 		}
-	case broken:
+	case malformed:
 		if s.last != i {
 			s.last = i
 			s.spelled++
@@ -197,41 +197,41 @@ func (s *source) json(i int, marks ...string) (v rawjson.Value, end int, fixed b
 // follows them.
 func (s *source) callWith(name string, i, from int, marks ...string) reading {
 	if i < len(s.text) && s.text[i] != '{' {
-		return brokenBy("unreadable", "the arguments are not a JSON object")
+		return malformedCall("unreadable", "the arguments are not a JSON object")
 	}
 	v, end, _, ok := s.json(i, marks...)
-	if ok != whole {
+	if ok != complete {
 		return s.missing(ok, "the arguments are not JSON", true)
 	}
-	return reading{verdict: whole, end: end, calls: []call{{name: name, arguments: v.Raw(), body: s.text[from:end]}}}
+	return reading{match: complete, end: end, calls: []call{{name: name, arguments: v.Raw(), body: s.text[from:end]}}}
 }
 
 // raw returns where a raw value that starts at i ends. That is the first closer
 // that one of next follows, with white space between. A value may hold the closer
 // elsewhere. loose may accept an earlier end, for models that forget the closer, or
 // say that there are two readings: then the verdict is broken.
-func (s *source) raw(i int, closer string, next []string, loose func(at int) verdict) (end, after int, v verdict) {
+func (s *source) raw(i int, closer string, next []string, loose func(at int) match) (end, after int, v match) {
 	for at := i; ; at++ {
 		n := strings.IndexByte(s.text[at:], closer[0])
 		if n < 0 {
-			return 0, 0, more
+			return 0, 0, partial
 		}
 		at += n
-		switch s.literal(at, closer) {
-		case more:
-			return 0, 0, more
-		case whole:
+		switch s.matchLiteral(at, closer) {
+		case partial:
+			return 0, 0, partial
+		case complete:
 			after := at + len(closer)
-			switch _, v := s.either(s.space(after), next...); v {
-			case whole:
-				return at, after, whole
-			case more:
-				return 0, 0, more
+			switch _, v := s.matchAny(s.space(after), next...); v {
+			case complete:
+				return at, after, complete
+			case partial:
+				return 0, 0, partial
 			}
 			continue
 		}
 		if loose != nil {
-			if v := loose(at); v != notCall {
+			if v := loose(at); v != none {
 				return at, at, v
 			}
 		}
@@ -240,7 +240,7 @@ func (s *source) raw(i int, closer string, next []string, loose func(at int) ver
 
 // closes accepts at as the end of a value without its closing mark. If that mark
 // follows anywhere, the value may go on to it: the verdict is broken.
-func (s *source) closes(at int, mark string) verdict {
+func (s *source) closes(at int, mark string) match {
 	last, known := s.ends[mark]
 	if !known || last.length != len(s.text) {
 		if s.ends == nil {
@@ -251,9 +251,9 @@ func (s *source) closes(at int, mark string) verdict {
 	}
 	switch {
 	case last.at > at:
-		return broken
+		return malformed
 	case !s.final:
-		return more
+		return partial
 	}
-	return whole
+	return complete
 }

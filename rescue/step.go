@@ -12,34 +12,34 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one request on its way through the middleware.
-type step struct {
+// rescueStep is one request on its way through the middleware.
+type rescueStep struct {
 	o     Options
 	table *table
 	tools *tools
 	next  middleware.ModelCall
 	req   *middleware.Request // the caller's request
 	asked *middleware.Request // with the failed turns appended
-	held  *timed              // nil if the response is not streamed
+	gate  *timedGate          // nil if the response is not streamed
 	fault *middleware.Issue   // of the last response, if it is invalid
 	tally middleware.Tally
 }
 
 // run asks the model until its answer can be returned. An error of the model call
 // ends the step: package retry repeats such calls.
-func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 	if s.req.Sink != nil {
-		s.held = &timed{held: newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
+		s.gate = &timedGate{streamGate: newStreamGate(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
 	}
 	for attempt := 1; ; attempt++ {
 		asked := *s.asked
-		if s.held != nil {
-			asked.Sink = s.held.event
+		if s.gate != nil {
+			asked.Sink = s.gate.event
 		}
 		resp, err := s.tally.Call(ctx, s.next, &asked)
-		if s.held != nil {
-			if sunk := s.held.stop(); err == nil {
-				err = sunk
+		if s.gate != nil {
+			if sinkErr := s.gate.stop(); err == nil {
+				err = sinkErr
 			}
 		}
 		if err != nil {
@@ -67,7 +67,7 @@ func readable(resp *middleware.Response) bool {
 
 // handle reads a response. It returns the response with the calls in it, or the
 // response itself. If again is true, the model is asked once more.
-func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.Response, again bool) {
+func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middleware.Response, again bool) {
 	if !readable(resp) {
 		return resp, false
 	}
@@ -75,8 +75,8 @@ func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.R
 	f := s.find(resp, resp.Message.Text())
 	if thought := reasoning(resp.Message); blank(resp.Message.Text()) && thought != "" {
 		kind = middleware.PartReasoning
-		if f = s.find(resp, thought); f.fault != nil && f.fault.code != "truncated" || !ends(f, thought) {
-			f = found{}
+		if f = s.find(resp, thought); f.fault != nil && f.fault.code != "truncated" || !endsWithCalls(f, thought) {
+			f = findings{}
 		}
 	}
 	if len(f.pieces) == 0 && f.fault == nil {
@@ -86,26 +86,27 @@ func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.R
 	if kind == middleware.PartReasoning {
 		whole = reasoning(resp.Message)
 	}
-	if stands(s.req, whole, f) {
+	if quotedInRequest(s.req, whole, f) {
 		s.tally.Note("rescue: a call in the text was not made, because it stands in the request")
 		return resp, false
 	}
 	if f.fault == nil && !s.o.AllowDestructive {
-		f = s.sparing(f)
+		f = s.refuseDestructive(f)
 	}
 	if f.fault == nil && attempt < s.o.MaxAttempts {
-		f = s.complete(f)
+		f = s.refuseEmpty(f)
 	}
 	if f.fault == nil {
-		out := s.rescued(resp, f, whole, kind)
+		out := s.withCalls(resp, f, whole, kind)
 		s.tally.SetIssues(nil, changes(f, whole), nil)
+		s.tally.SetRescued(len(out.Message.ToolCalls))
 		return out, false
 	}
 	return s.refuse(resp, f.fault, attempt)
 }
 
 // find reads one text of a response.
-func (s *step) find(resp *middleware.Response, text string) found {
+func (s *rescueStep) find(resp *middleware.Response, text string) findings {
 	if s.req.Model == "" {
 		s.tools.model = strings.ToLower(resp.Model)
 	}
@@ -115,7 +116,7 @@ func (s *step) find(resp *middleware.Response, text string) found {
 }
 
 // ends reports whether the calls are the last thing in a text.
-func ends(f found, text string) bool {
+func endsWithCalls(f findings, text string) bool {
 	if f.fault != nil {
 		return true
 	}
@@ -124,11 +125,11 @@ func ends(f found, text string) bool {
 }
 
 // sparing turns a call to a destructive tool into a fault.
-func (s *step) sparing(f found) found {
+func (s *rescueStep) refuseDestructive(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if s.tools.byName[c.name].Destructive || slices.Contains(s.o.Destructive, c.name) {
-				return found{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.start, p.markup}}
+				return findings{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.start, p.markup}}
 			}
 		}
 	}
@@ -138,11 +139,11 @@ func (s *step) sparing(f found) found {
 // complete turns a call with an empty string for a required parameter into a
 // fault: small models write that for what they do not know. If the model writes the
 // call again, it means it.
-func (s *step) complete(f found) found {
+func (s *rescueStep) refuseEmpty(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if name := s.tools.emptyRequired(c); name != "" {
-				return found{fault: &fault{issue{"empty", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
+				return findings{fault: &fault{issue{"empty", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
 			}
 		}
 	}
@@ -150,17 +151,17 @@ func (s *step) complete(f found) found {
 }
 
 // refuse asks the model once more, or returns the response as it is.
-func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *middleware.Response, again bool) {
+func (s *rescueStep) refuse(resp *middleware.Response, f *fault, attempt int) (_ *middleware.Response, again bool) {
 	issues := []middleware.Issue{{Code: f.code, Message: string(f.markup) + ": " + f.what}}
 	again = attempt < s.o.MaxAttempts
 	if f.code == "unread" {
 		s.tally.Note(noteUnread)
-		again = again && s.o.ReaskUnread && (s.held == nil || !s.held.spoke && blank(resp.Message.Text()[:f.start]))
+		again = again && s.o.ReaskUnread && (s.gate == nil || !s.gate.started && blank(resp.Message.Text()[:f.start]))
 	}
 	if again {
 		reply := s.reply(f)
 		s.tally.SetIssues(issues, nil, []middleware.Message{reply})
-		s.asked = s.asked.With(history.Said(resp.Message.Text()), reply)
+		s.asked = s.asked.With(history.Text(resp.Message.Text()), reply)
 		return nil, true
 	}
 	s.tally.SetIssues(issues, nil, nil)
@@ -173,13 +174,13 @@ func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *midd
 }
 
 // finish sends the rest of the stream and completes the report.
-func (s *step) finish(sent, out *middleware.Response) (*middleware.Response, error) {
-	if s.held != nil {
+func (s *rescueStep) finish(sent, out *middleware.Response) (*middleware.Response, error) {
+	if s.gate != nil {
 		var err error
 		if len(out.Message.ToolCalls) > len(sent.Message.ToolCalls) {
-			err = s.held.replace(out.Message)
+			err = s.gate.replace(out.Message)
 		} else {
-			err = s.held.release()
+			err = s.gate.release()
 		}
 		if err != nil {
 			return s.tally.Finish(nil, err)

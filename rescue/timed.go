@@ -10,8 +10,8 @@ import (
 
 // timed is a held whose text is passed on in time even if no event follows. A
 // timer does that on a goroutine of its own, between two events of the model.
-type timed struct {
-	*held
+type timedGate struct {
+	*streamGate
 	mu    sync.Mutex  // the sink is on one goroutine at a time
 	timer *time.Timer // nil before something is held
 	armed bool        // the timer may pass something on
@@ -19,20 +19,20 @@ type timed struct {
 }
 
 // event is the sink that the model gets.
-func (t *timed) event(e middleware.Event) error {
+func (t *timedGate) event(e middleware.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {
 		return t.err
 	}
-	err := t.held.event(e)
+	err := t.streamGate.event(e)
 	t.arm()
 	return err
 }
 
 // arm sets the timer to the time at which the held text reaches its bound.
-func (t *timed) arm() {
-	wait := t.due()
+func (t *timedGate) arm() {
+	wait := t.timeLeft()
 	t.armed = wait > 0
 	switch {
 	case !t.armed:
@@ -45,7 +45,7 @@ func (t *timed) arm() {
 
 // elapsed runs when the bound is reached. On this goroutine a panic would end the
 // program, so it becomes the error of the step.
-func (t *timed) elapsed() {
+func (t *timedGate) elapsed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer func() {
@@ -53,7 +53,7 @@ func (t *timed) elapsed() {
 			t.err = fmt.Errorf("rescue: %w", middleware.NewPanicError(p))
 		}
 	}()
-	if !t.armed || t.due() > 0 { // an event came first
+	if !t.armed || t.timeLeft() > 0 { // an event came first
 		return
 	}
 	if t.err = t.advance(); t.err == nil {
@@ -63,7 +63,7 @@ func (t *timed) elapsed() {
 
 // stop ends the attempt: the timer passes nothing on any more. The error is that
 // of the sink, if the timer met it.
-func (t *timed) stop() error {
+func (t *timedGate) stop() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.armed = false

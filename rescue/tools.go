@@ -19,28 +19,24 @@ type tools struct {
 	model     string // the name of the model, in small letters
 	names     []string
 	byName    map[string]middleware.Tool
-	meant     *mend.Names
+	matcher   *mend.Names
 	views     map[string]*view.View
 }
 
 // newTools reads the tool choice too: a forced tool is the only one offered.
 func newTools(req *middleware.Request) *tools {
 	t := &tools{model: strings.ToLower(req.Model), wantsJSON: sync.OnceValue(func() bool { return wantsJSON(req) })}
+	choice := req.ToolChoice
 	for _, tool := range req.Tools {
-		choice := req.ToolChoice
-		forced := choice.Name == "" && choice.Mode != middleware.ToolNone || choice.Name == tool.Name
-		if tool.Kind == middleware.KindFunction && forced && tool.Name != "" {
-			t.names = append(t.names, tool.Name)
+		offered := choice.Name == "" && choice.Mode != middleware.ToolNone || choice.Name == tool.Name
+		if tool.Kind != middleware.KindFunction || tool.Name == "" || !offered {
+			continue
 		}
-	}
-	if len(t.names) == 0 {
-		return t
-	}
-	t.byName = make(map[string]middleware.Tool, len(t.names))
-	for _, tool := range req.Tools {
-		if slices.Contains(t.names, tool.Name) && tool.Kind == middleware.KindFunction {
-			t.byName[tool.Name] = tool
+		if t.byName == nil {
+			t.byName = make(map[string]middleware.Tool, len(req.Tools))
 		}
+		t.names = append(t.names, tool.Name)
+		t.byName[tool.Name] = tool
 	}
 	return t
 }
@@ -71,10 +67,10 @@ func (t *tools) find(name string) (string, bool) {
 	if name == "" || len(name) > maxName {
 		return "", false
 	}
-	if t.meant == nil {
-		t.meant = mend.NewNames(t.names)
+	if t.matcher == nil {
+		t.matcher = mend.NewNames(t.names)
 	}
-	return t.meant.Match(name)
+	return t.matcher.Match(name)
 }
 
 // schema returns what the tool declares; nil if it declares nothing that can be
@@ -105,32 +101,46 @@ func (t *tools) wants(name, pointer string) view.Kinds {
 	return view.Any
 }
 
-// argument returns a value that the model wrote without quotes, as JSON text. The
-// schema of the tool says what it is. JSON is decoded if the schema allows what it is,
-// beside a string too, as llama.cpp does. Of a value whose type the schema does not
-// say, JSON that is not a string is taken as it is.
+// argument returns a value that the model wrote without quotes, as JSON text. The type
+// in the tool's schema decides: a value is a string if it must be one, or if it may be
+// one and is JSON of no other type that is allowed, as in llama.cpp. If the schema has
+// no type, JSON is used unchanged, except for a JSON string, which is quoted.
 func (t *tools) argument(name, pointer, raw string) string {
 	kinds := t.wants(name, pointer)
 	text := strings.TrimSpace(raw)
-	plain := kinds != view.Any && kinds.Has(view.String)
 	switch {
 	case kinds == view.String:
 		return rawjson.Quote(raw)
-	case !plain && kinds.Has(view.Bool) && (text == "True" || text == "False"):
+	case kinds != view.Any && kinds.Has(view.String):
+		if !isOtherKind(text, kinds) {
+			return rawjson.Quote(raw)
+		}
+		return text
+	case kinds.Has(view.Bool) && (text == "True" || text == "False"):
 		return strings.ToLower(text)
-	case !plain && kinds.Has(view.Null) && text == "None":
+	case kinds.Has(view.Null) && text == "None":
 		return "null"
 	}
-	if json, ok := mend.JSON(text); ok && !plain && kinds != view.Any {
+	if json, ok := mend.JSON(text); ok && kinds != view.Any {
 		text = json
 	}
 	doc, err := rawjson.Parse(text, anySize)
-	switch {
-	case err != nil, doc.Root().Kind() == rawjson.String && (plain || kinds == view.Any), plain && !kinds.Has(view.KindsOf(doc.Root().Kind())),
-		plain && !kinds.Has(view.Number) && strings.ContainsAny(text, ".eE") && doc.Root().Kind() == rawjson.Number:
+	if err != nil || kinds == view.Any && doc.Root().Kind() == rawjson.String {
 		return rawjson.Quote(raw)
 	}
 	return text
+}
+
+// isOtherKind reports whether text is JSON of one of the kinds and not a JSON string. A
+// number with a fraction or an exponent needs view.Number.
+func isOtherKind(text string, kinds view.Kinds) bool {
+	doc, err := rawjson.Parse(text, anySize)
+	if err != nil {
+		return false
+	}
+	kind := doc.Root().Kind()
+	fraction := kind == rawjson.Number && strings.ContainsAny(text, ".eE") && !kinds.Has(view.Number)
+	return kind != rawjson.String && kinds.Has(view.KindsOf(kind)) && !fraction
 }
 
 // typed is argument for a value whose type the markup may say. ok is false if it is

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -57,4 +58,58 @@ func TestPointersAreBounded(t *testing.T) {
 	require.Equal(t, `{"`+key+`":[1]}`, got)
 	_, _, err = strip.JSON(args(bound/size+1), nil, strip.All)
 	require.ErrorIs(t, err, strip.ErrTooMany)
+}
+
+type text string
+
+func (t text) Text() string { return string(t) }
+
+// Parsed strips like JSON, and does not scan a document again.
+//
+// Not parallel: nothing else may scan while the hook is set.
+func TestParsed(t *testing.T) {
+	const args = `{"a": 1, "note": null}`
+	s, err := strip.New([]byte(`{"properties": {"note": {}}}`), strip.Options{})
+	require.NoError(t, err)
+	doc, err := rawjson.Parse(args, rawjson.Limits{})
+	require.NoError(t, err)
+	for want, sent := range []interface{ Text() string }{doc, text(args)} {
+		scans := 0
+		rawjson.OnScan = func(string) { scans++ }
+		out, removals, err := s.Parsed(sent)
+		rawjson.OnScan = nil
+		require.NoError(t, err)
+		require.Equal(t, `{"a": 1}`, out)
+		require.Len(t, removals, 1)
+		require.Equal(t, want, scans)
+	}
+	_, _, err = s.Parsed(text("["))
+	require.ErrorIs(t, err, strip.ErrNotObject)
+}
+
+// Very many removals in one array take linear time.
+func TestManyRemovals(t *testing.T) {
+	t.Parallel()
+	const n = 150_000
+	args := `{"a":[1` + strings.Repeat(",null", n) + `]}`
+	got, removed, err := strip.JSON(args, nil, strip.All)
+	require.NoError(t, err)
+	require.Equal(t, `{"a":[1]}`, got)
+	require.Len(t, removed, n)
+	require.Equal(t, "/a/150000", removed[n-1].Pointer)
+}
+
+// Not parallel: AllocsPerRun counts what other tests allocate as well.
+func TestNothingToStripAllocatesNothing(t *testing.T) {
+	args := `{"city": "Oslo", "days": 3, "near": {"lat": 59.9, "on": true, "tags": ["a", 1e2]}}`
+	for _, mode := range []strip.Mode{strip.Optional, strip.WhenInvalid, strip.All, strip.Off} {
+		s, err := strip.New([]byte(`{"properties":{"city":{"type":"string"},"days":{},"near":{"properties":{"lat":{}}}}}`), strip.Options{Mode: mode})
+		require.NoError(t, err)
+		allocs := testing.AllocsPerRun(100, func() {
+			if got, removed, err := s.JSON(args); got != args || removed != nil || err != nil {
+				t.Error("nothing was to be stripped")
+			}
+		})
+		require.Zero(t, allocs, "%s", mode)
+	}
 }

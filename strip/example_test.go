@@ -2,6 +2,7 @@ package strip_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/toolmend/toolmend/strip"
@@ -23,4 +24,27 @@ func ExampleNew() {
 	args, _, _ := s.JSON(`{"id": 9007199254740993, "note": " None "}`)
 	fmt.Println(args)
 	// Output: {"id": 9007199254740993}
+}
+
+func ExampleStripper_JSON() {
+	s, err := strip.New(json.RawMessage(`{"properties": {"id": {}, "tags": {}}}`), strip.Options{})
+	if err != nil {
+		panic(err)
+	}
+	args, removals, err := s.JSON(`{"id": 7, "tags": []}`)
+	fmt.Println(args, err)
+	for _, r := range removals {
+		fmt.Println(r.Pointer, r.Value)
+	}
+	_, _, err = s.JSON(`{"id": 7`)
+	fmt.Println(errors.Is(err, strip.ErrNotObject))
+	// Output:
+	// {"id": 7} <nil>
+	// /tags []
+	// true
+}
+
+func ExampleDefaultPlaceholders() {
+	fmt.Printf("%q\n", strip.DefaultPlaceholders())
+	// Output: ["none" "null" "undefined" "\"\"" "''"]
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-// probes is a set of the values that a schema is asked about. Each stands for a kind of
-// value: whether a schema admits it is worked out from its keywords, without validating.
+// probes is a set of kinds of values. Which of them a schema admits is computed from its
+// keywords, without validating.
 type probes uint8
 
 const (
 	aNull probes = 1 << iota
 	emptyObject
 	emptyArray
-	aText     // a string that no enum or const names
+	aText     // a string that no enum or const lists
 	anObject  // with members
 	anArray   // with elements
 	allProbes = 1<<iota - 1
-	anyValue  = probes(0) // in reach: no branch is left out, also none that only lists strings
+	anyValue  = probes(0) // for reachable: it leaves out no branch
 )
 
-// probeOf returns the probe for an empty value of that kind. A string is empty as a
+// probeOf returns the probe of an empty value of that kind. An empty string is a
 // placeholder.
 func probeOf(k rawjson.Kind) probes {
 	switch k {
@@ -36,19 +36,18 @@ func probeOf(k rawjson.Kind) probes {
 	return aText
 }
 
-// facts are what a subschema says about empty values, references and branches
-// apart.
+// facts are what the keywords of a subschema mean for empty values.
 type facts struct {
-	own      probes   // what its keywords let through
-	admits   probes   // own, and what it refers to; see lets
-	weighed  bool     // admits is there
-	literal  bool     // an enum or const names an object or array
-	counted  bool     // minProperties
-	demanded bool     // "required": true, as draft 3 had it
-	names    []string // placeholders that an enum or const names
+	own            probes   // what its keywords admit, except for $ref, allOf, anyOf and oneOf
+	admits         probes   // what all its keywords admit; see admitted
+	computed       bool     // whether admits is computed
+	listsContainer bool     // whether an enum or const lists an object or array
+	minProperties  bool     // whether it counts properties
+	requiresSelf   bool     // "required": true, as in draft 3
+	names          []string // placeholders that an enum or const lists
 }
 
-// of returns the facts of a subschema, which are read once.
+// of returns the facts of a subschema. It reads them once.
 func (c *compiler) of(n *view.Node) *facts {
 	f := c.facts[n]
 	if f == nil {
@@ -59,8 +58,7 @@ func (c *compiler) of(n *view.Node) *facts {
 	return f
 }
 
-// read fills in the facts that the keywords of n state. A keyword whose value
-// means nothing restricts nothing.
+// read fills in the facts of the keywords of n. A keyword without a valid value is ignored.
 func (c *compiler) read(f *facts, n *view.Node) {
 	if n.Text() == "false" {
 		f.own = 0
@@ -86,16 +84,16 @@ func (c *compiler) read(f *facts, n *view.Node) {
 		f.own &^= emptyArray
 	}
 	least := n.Get("minProperties")
-	f.counted = least.Exists() && (least.Kind() != rawjson.Number || positive(least))
+	f.minProperties = least.Exists() && (least.Kind() != rawjson.Number || positive(least))
 	required := n.Get("required")
-	f.demanded = required.Raw() == "true"
+	f.requiresSelf = required.Raw() == "true"
 	if positive(least) || required.Kind() == rawjson.Array && !required.Empty() {
 		f.own &^= emptyObject
 	}
 }
 
-// typeProbes returns what the named types let through. Numbers and booleans are never
-// empty.
+// typeProbes returns the probes of the named types. Numbers and booleans have none, because
+// they are never empty.
 func typeProbes(types view.Kinds) (p probes) {
 	for kind, probe := range map[view.Kinds]probes{view.Null: aNull, view.Object: emptyObject | anObject, view.Array: emptyArray | anArray, view.String: aText} {
 		if types.Has(kind) {
@@ -105,9 +103,8 @@ func typeProbes(types view.Kinds) (p probes) {
 	return p
 }
 
-// listed is what an enum or const lets through that names v. It also notes what stands in
-// v: below a literal object nothing may be changed, or the value would not be the one that
-// is listed.
+// listed returns the probes that an enum or const admits by listing v, and notes v in f.
+// Nothing is removed inside a listed object, because it would no longer equal v.
 func (c *compiler) listed(f *facts, v rawjson.Value) probes {
 	switch v.Kind() {
 	case rawjson.Null:
@@ -117,7 +114,7 @@ func (c *compiler) listed(f *facts, v rawjson.Value) probes {
 			f.names = append(f.names, v.Str())
 		}
 	case rawjson.Object, rawjson.Array:
-		f.literal = true
+		f.listsContainer = true
 		if v.Empty() {
 			return probeOf(v.Kind())
 		}
@@ -129,8 +126,8 @@ func (c *compiler) listed(f *facts, v rawjson.Value) probes {
 	return 0
 }
 
-// positive reports whether v is a number above 0. It is false for anything that is no
-// number, and for one that is not there.
+// positive reports whether v is a number above 0. It is false for other values and for an
+// absent one.
 func positive(v rawjson.Value) bool {
 	if v.Kind() != rawjson.Number {
 		return false
@@ -139,26 +136,25 @@ func positive(v rawjson.Value) bool {
 	return f > 0
 }
 
-// lets returns the probes that n admits, as far as it can be told: a probe that
-// is missing is refused for certain. A schema that contains itself admits what
-// the rest of it does.
-func (c *compiler) lets(n *view.Node) probes {
+// admitted returns the probes that n may admit: it certainly refuses all others. In a
+// schema that contains itself, the inner occurrence admits all.
+func (c *compiler) admitted(n *view.Node) probes {
 	f := c.of(n)
-	if f.weighed {
+	if f.computed {
 		return f.admits
 	}
-	f.weighed, f.admits = true, allProbes // for a schema that leads back here
+	f.computed, f.admits = true, allProbes // for a schema that contains itself
 	p := f.own
 	if n.Ref != nil {
-		p &= c.lets(n.Ref)
+		p &= c.admitted(n.Ref)
 	}
 	for _, other := range n.AllOf {
-		p &= c.lets(other)
+		p &= c.admitted(other)
 	}
 	for _, branches := range [...][]*view.Node{n.AnyOf, n.OneOf} {
 		var any probes
 		for _, branch := range branches {
-			any |= c.lets(branch)
+			any |= c.admitted(branch)
 		}
 		if len(branches) > 0 {
 			p &= any

@@ -105,7 +105,7 @@ var (
 type Stripper struct {
 	mode         Mode
 	placeholders placeholders
-	root         *place // nil: nothing is declared
+	root         *place // nil means that nothing is declared
 }
 
 // New reads schema, a JSON Schema of any draft, for use with any number of
@@ -148,8 +148,8 @@ func (s *Stripper) JSON(args string) (out string, removals []Removal, err error)
 	return out, removals, err
 }
 
-// Parsed is JSON for arguments that have a text. It parses them like JSON, except
-// for the parsed documents of Toolmend's own packages, which it uses as they are.
+// Parsed does what JSON does, for the text of args. Toolmend's own packages pass a
+// document that they have parsed, which saves a parse.
 func (s *Stripper) Parsed(args interface{ Text() string }) (out string, removals []Removal, err error) {
 	if doc, ok := args.(*rawjson.Doc); ok && s.mode != Off {
 		return s.strip(doc)
@@ -167,7 +167,7 @@ func (s *Stripper) strip(doc *rawjson.Doc) (out string, removals []Removal, err 
 		return text, nil, nil
 	}
 	w := newWalker(s, doc)
-	w.empty(doc.Root(), s.root)
+	w.becomesEmpty(doc.Root(), s.root)
 	if w.pointers > maxPointers {
 		return text, nil, ErrTooMany
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// maxPointers bounds the bytes of all pointers together: every one repeats the
-// keys above it, so they can be far longer than the arguments.
+// maxPointers bounds the bytes of all pointers together. A pointer repeats all keys above
+// its value, so pointers can be far longer than the arguments.
 const maxPointers = 16 << 20
 
 // placeholders are strings that count as empty.
 type placeholders []string
 
-// has reports whether s is one of them, whatever its case and the space around it.
+// has reports whether s is a placeholder, without regard to letter case and surrounding
+// white space.
 func (p placeholders) has(s string) bool {
 	s = strings.TrimSpace(s)
 	for _, candidate := range p {
@@ -25,24 +26,24 @@ func (p placeholders) has(s string) bool {
 	return false
 }
 
-// walker is one pass over one text.
+// walker strips one text.
 type walker struct {
 	*Stripper
 	skip     map[rawjson.Value]bool // objects with duplicate keys
-	path     []step                 // from the root to the value in hand
+	path     []pathEntry            // from the root to the current value
 	edits    []rawjson.Edit
 	removals []Removal
 	pointers int // bytes of pointers made so far
 }
 
-// step is a value and its place among its parent's children.
-type step struct {
+// pathEntry is a value, and its index in its parent.
+type pathEntry struct {
 	value rawjson.Value
 	index int
 }
 
-// newWalker notes the objects with duplicate keys, which stay as they are: which of two
-// members counts is for validation to refuse.
+// newWalker notes the objects with duplicate keys. They are not changed, because validation
+// refuses them.
 func newWalker(s *Stripper, doc *rawjson.Doc) *walker {
 	w := &walker{Stripper: s}
 	for _, d := range doc.Duplicates() {
@@ -54,9 +55,9 @@ func newWalker(s *Stripper, doc *rawjson.Doc) *walker {
 	return w
 }
 
-// empty cleans what v holds, then reports whether v is empty: so {"a": {"b": null}} is
-// empty as a whole.
-func (w *walker) empty(v rawjson.Value, p *place) bool {
+// becomesEmpty strips the children of v, then reports whether v is empty. An example of a
+// value that becomes empty is {"a": {"b": null}}.
+func (w *walker) becomesEmpty(v rawjson.Value, p *place) bool {
 	switch v.Kind() {
 	case rawjson.String:
 		return len(w.placeholders) > 0 && w.isPlaceholder(v.Str(), p)
@@ -66,8 +67,8 @@ func (w *walker) empty(v rawjson.Value, p *place) bool {
 	return v.Empty()
 }
 
-// isPlaceholder reports whether s counts as empty at p. A string that an enum lists there
-// does not, except in mode All, which asks no schema.
+// isPlaceholder reports whether s counts as empty at p. In all modes but All, a string that
+// an enum or const lists there does not.
 func (w *walker) isPlaceholder(s string, p *place) bool {
 	if w.mode != All {
 		if _, named := p.names[s]; named {
@@ -77,40 +78,38 @@ func (w *walker) isPlaceholder(s string, p *place) bool {
 	return w.placeholders.has(s)
 }
 
-// clean takes the empty children out of a container and reports whether none
-// is left.
+// clean removes the empty children of a container, and reports whether none is left.
 func (w *walker) clean(v rawjson.Value, p *place) bool {
 	if w.skip[v] || w.mode != All && !p.describes(v.Kind()) {
 		return false
 	}
 	index, left := 0, 0
 	cut := v.Cut(func(child rawjson.Value) bool {
-		w.path = append(w.path, step{child, index})
-		gone := w.gone(child, index, p)
+		w.path = append(w.path, pathEntry{child, index})
+		removed := w.remove(child, index, p)
 		w.path = w.path[:len(w.path)-1]
 		index++
-		if !gone {
+		if !removed {
 			left++
 		}
-		return gone
+		return removed
 	})
 	w.edits = append(w.edits, cut...)
 	return left == 0
 }
 
-// gone cleans a child of the value at p and reports whether the child goes.
-// What was taken out of it then counts no more: it goes as a whole, with one removal
-// that has its text as it was sent.
-func (w *walker) gone(child rawjson.Value, index int, p *place) bool {
+// remove strips a child of the value at p, and reports whether the child itself is removed.
+// In that case there is one removal, with the text of the child as it was sent.
+func (w *walker) remove(child rawjson.Value, index int, p *place) bool {
 	var below *place
-	stays := false
+	keep := false
 	if w.mode != All {
-		if below, stays = p.child(child, index); below == nil {
+		if below, keep = p.child(child, index); below == nil {
 			return false
 		}
 	}
 	edits, removals := len(w.edits), len(w.removals)
-	if !w.empty(child, below) || stays {
+	if !w.becomesEmpty(child, below) || keep {
 		return false
 	}
 	if w.mode == WhenInvalid && below.admits&probeOf(child.Kind()) != 0 {
@@ -125,8 +124,9 @@ func (w *walker) gone(child rawjson.Value, index int, p *place) bool {
 	return true
 }
 
-// pointer is the JSON Pointer of the value in hand. It walks the path, because
-// Value.Pointer would count an array's elements again for each of them.
+// pointer returns the JSON Pointer of the current value, and false after maxPointers. It
+// walks the path, because Value.Pointer would count the elements of an array for each of
+// them.
 func (w *walker) pointer() (string, bool) {
 	size := 0
 	for _, s := range w.path {

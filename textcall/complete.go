@@ -78,16 +78,16 @@ func (tr transcript) prompt(ms []middleware.Message) (string, error) {
 		case middleware.RoleSystem:
 			b.WriteString(text + "\n\n")
 		case middleware.RoleAssistant:
-			b.WriteString(tr.said(text) + "\n")
+			b.WriteString(tr.ofModel(text) + "\n")
 		default:
-			b.WriteString(tr.asked(text) + "\n")
+			b.WriteString(tr.fromOutside(text) + "\n")
 		}
 	}
 	return b.String() + tr.lead, nil
 }
 
 // said is a text of the model. A ReAct text carries its own markers.
-func (tr transcript) said(text string) string {
+func (tr transcript) ofModel(text string) string {
 	if tr.lead != tr.assistant && isMarker(text) {
 		return text
 	}
@@ -96,7 +96,7 @@ func (tr transcript) said(text string) string {
 
 // asked is a text from outside: results have their label already, and so that
 // no other line gets one, those that look like it are quoted.
-func (tr transcript) asked(text string) string {
+func (tr transcript) fromOutside(text string) string {
 	own := func(line string) bool {
 		return isMarker(line) || strings.HasPrefix(line, tr.user) || strings.HasPrefix(line, tr.assistant)
 	}

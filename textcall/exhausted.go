@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -24,14 +24,14 @@ var (
 type Error struct {
 	Response *middleware.Response // the last response, as sent
 	Replies  []middleware.Message // the reply that a re-ask would send: one message
-	wrong    string
+	problem  string
 	attempts int
 	repeated bool
 }
 
 // Error says what is wrong with the last text. It does not quote the text.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%v after %d: the last text could not be used: %s", ErrExhausted, e.attempts, e.wrong)
+	text := fmt.Sprintf("%v after %d: the last text could not be used: %s", ErrExhausted, e.attempts, e.problem)
 	if e.repeated {
 		text += ": " + ErrRepeated.Error()
 	}
@@ -61,26 +61,26 @@ func (e *Error) ClientMessage() string {
 // it makes no progress: its texts, those of earlier steps of an agent's run
 // included, bring nothing that did not fail before. White space makes no
 // difference.
-func (s *step) over(text string, attempt int) (over, repeated bool) {
-	repeated = s.failures.Failed(repeat.Text(text)) >= repeat.Hopeless && attempt < s.most
+func (s *textStep) over(text string, attempt int) (over, repeated bool) {
+	repeated = s.failures.Failed(loopstate.Text(text)) >= loopstate.Hopeless && attempt < s.most
 	return repeated || attempt >= s.most, repeated
 }
 
 // exhausted does what OnExhausted selects.
-func (s *step) exhausted(ctx context.Context, h *held, resp *middleware.Response, r reading, wrong string, attempt int, repeated bool) (*middleware.Response, error) {
-	s.tally.SetIssues(issue(r, wrong), nil, nil)
+func (s *textStep) exhausted(ctx context.Context, h *eventBuffer, resp *middleware.Response, r reading, problem string, attempt int, repeated bool) (*middleware.Response, error) {
+	s.tally.SetIssues(issue(r, problem), nil, nil)
 	if s.onExhausted.Raises(s.req) {
-		return s.tally.Finish(nil, &Error{Response: resp, Replies: []middleware.Message{s.reply(wrong)}, wrong: wrong, attempts: attempt, repeated: repeated})
+		return s.tally.Finish(nil, &Error{Response: resp, Replies: []middleware.Message{s.reply(problem)}, problem: problem, attempts: attempt, repeated: repeated})
 	}
 	again := ""
 	if repeated {
 		again = ", because the model repeated itself"
 	}
 	if r.kind != isFault {
-		s.tally.Note(fmt.Sprintf("textcall: passed on after attempt %d%s, although %s", attempt, again, wrong))
+		s.tally.Note(fmt.Sprintf("textcall: passed on after attempt %d%s, although %s", attempt, again, problem))
 		return s.finish(h, resp, r)
 	}
-	s.tally.Note(fmt.Sprintf("textcall: marked invalid after attempt %d%s: %s", attempt, again, wrong))
+	s.tally.Note(fmt.Sprintf("textcall: marked invalid after attempt %d%s: %s", attempt, again, problem))
 	out := *resp
 	out.Report.Status = middleware.Invalid
 	return s.tally.Finish(&out, nil)

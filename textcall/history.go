@@ -20,7 +20,7 @@ func hasFunctionCall(m middleware.Message) bool {
 func isFunctionCall(c middleware.ToolCall) bool { return c.Kind == middleware.KindFunction }
 
 // textual returns the request without function tools: a copy.
-func (s *step) textual() *middleware.Request {
+func (s *textStep) textual() *middleware.Request {
 	if !concerns(s.req) {
 		return s.req
 	}
@@ -94,7 +94,7 @@ func (t toolset) written(c middleware.ToolCall) string {
 // no functions stay, with their replies.
 func turnInText(f form, t toolset, out []middleware.Message, m middleware.Message, replies []middleware.Message) []middleware.Message {
 	used := make([]bool, len(replies))
-	take := func(id string) (middleware.Message, bool) {
+	takeReply := func(id string) (middleware.Message, bool) {
 		for i, r := range replies {
 			if !used[i] && r.ToolCallID == id {
 				used[i] = true
@@ -112,7 +112,7 @@ func turnInText(f form, t toolset, out []middleware.Message, m middleware.Messag
 	if written {
 		out = append(out, head)
 		for _, c := range head.ToolCalls {
-			if r, ok := take(c.ID); ok {
+			if r, ok := takeReply(c.ID); ok {
 				out = append(out, r)
 			}
 		}
@@ -130,7 +130,7 @@ func turnInText(f form, t toolset, out []middleware.Message, m middleware.Messag
 		}
 		written = true
 		out = append(out, turn)
-		if r, ok := take(c.ID); ok {
+		if r, ok := takeReply(c.ID); ok {
 			if renamed {
 				r.ToolName = name
 			}

@@ -39,11 +39,11 @@ const emphasis = "*_`#"
 // takes any letter case, a number (Action 2:), white space and markdown around
 // the words: **Action:** search, ### Final Answer:, Action_Input : x. open: the
 // emphasis goes on in what follows.
-func markerOf(line string) (l label, rest string, open bool) {
+func markerOf(line string) (l label, rest string, inEmphasis bool) {
 	// Each step below looks at the front of what the one before has left, so
 	// that a line is read once.
 	words := strings.TrimLeft(line, " \t"+emphasis)
-	open = strings.ContainsAny(line[:len(line)-len(words)], "*_`")
+	inEmphasis = strings.ContainsAny(line[:len(line)-len(words)], "*_`")
 	for _, l := range labels {
 		rest, ok := afterWord(words, l.words[0])
 		if !ok {
@@ -61,11 +61,11 @@ func markerOf(line string) (l label, rest string, open bool) {
 				continue
 			}
 		}
-		if open && !closed {
+		if inEmphasis && !closed {
 			inner := strings.TrimLeft(rest, "*_`")
-			rest, open = inner, inner == rest
+			rest, inEmphasis = inner, inner == rest
 		}
-		return l.label, rest, open && !closed
+		return l.label, rest, inEmphasis && !closed
 	}
 	return none, line, false
 }

@@ -47,10 +47,10 @@ func beforeObservation(text string) string {
 	return before
 }
 
-// fault says what is wrong, "" if nothing is.
+// fault returns why the text cannot be used, "" if it can.
 func (r *reactText) fault(t toolset) string {
 	switch {
-	case r.both || r.answered && r.actions+r.inputs > 0:
+	case r.actionAfterAnswer || r.answered && r.actions+r.inputs > 0:
 		return "it has both an Action and a Final Answer; write one of them"
 	case r.answered && blank(r.answer):
 		return "its Final Answer is empty"
@@ -60,37 +60,46 @@ func (r *reactText) fault(t toolset) string {
 		return fmt.Sprintf("it has %d Actions; write one, and wait for its Observation", r.actions)
 	case r.inputs > 1:
 		return fmt.Sprintf("it has %d Action Inputs; an Action has one", r.inputs)
-	case r.actions == 0 && r.inputs > 0:
+	case r.actions == 1:
+		return r.actionFault(t)
+	case r.inputs > 0:
 		return "it has an Action Input, but no Action"
-	case r.actions == 1 && t.named(r.name) == "":
-		return "its Action names no tool"
-	case r.actions == 1 && r.inputs == 0 && !t.takesNothing(t.named(r.name)):
-		return "it has an Action, but no Action Input"
-	case r.actions == 0 && r.thoughts > 0:
+	case r.thoughts > 0:
 		return "it has a Thought, but neither an Action nor a Final Answer"
-	case r.actions == 0 && blank(r.before.String()):
+	case blank(r.before.String()):
 		return "it is empty"
+	}
+	return ""
+}
+
+// actionFault is fault for a text with one Action.
+func (r *reactText) actionFault(t toolset) string {
+	switch name := t.named(r.name); {
+	case name == "":
+		return "its Action names no tool"
+	case r.inputs == 0 && !t.takesNothing(name):
+		return "it has an Action, but no Action Input"
 	}
 	return ""
 }
 
 // reactText is a text cut at its markers.
 type reactText struct {
-	before   strings.Builder // thoughts, and what has no marker
-	thoughts int
-	actions  int
-	name     string // as written
-	inputs   int
-	input    string
-	answered bool
-	answer   string
-	both     bool // an action and its input behind the final answer
-	observed bool // the text went on with an Observation, which was cut
+	before            strings.Builder // thoughts, and what has no marker
+	thoughts          int
+	actions           int
+	name              string // as written
+	inputs            int
+	input             string
+	answered          bool
+	answer            string
+	actionAfterAnswer bool // an action and its input behind the final answer
+	observed          bool // the text went on with an Observation, which was cut
 
-	at      label         // whose text the lines belong to
-	open    bool          // its emphasis has to end
-	code    calltext.Code // of the input or the answer
-	pending bool          // an Action behind the final answer, which may be words of it
+	at         label         // whose text the lines belong to
+	inEmphasis bool          // its emphasis has to end
+	code       calltext.Code // of the input or the answer
+	pending    bool          // an Action behind the final answer, which may be words of it
 }
 
 // splitReact goes through a text line by line, once.
@@ -107,7 +116,7 @@ func splitReact(text string) *reactText {
 			}
 			continue
 		}
-		l, rest, open := markerOf(line)
+		l, rest, inEmphasis := markerOf(line)
 		if l == none || r.code.InBlock() || !r.starts(l) {
 			continue
 		}
@@ -117,7 +126,7 @@ func splitReact(text string) *reactText {
 			return r
 		}
 		r.mark(l)
-		start, r.open = pos-len(rest), open
+		start, r.inEmphasis = pos-len(rest), inEmphasis
 		r.code = calltext.Code{}
 		if (r.at == actionInput || r.at == finalAnswer) && opensBlock(rest) && last >= pos {
 			r.code.Run(calltext.Backticks(strings.TrimLeft(rest, " \t")), true)
@@ -135,7 +144,7 @@ func opensBlock(line string) bool { return isFence(line) && strings.Count(line, 
 func (r *reactText) starts(l label) bool {
 	switch {
 	case r.at == finalAnswer:
-		r.both = r.both || l == actionInput && r.pending
+		r.actionAfterAnswer = r.actionAfterAnswer || l == actionInput && r.pending
 		r.pending = r.pending || l == action
 		return false
 	case l == question: // repeated by the model
@@ -164,7 +173,7 @@ func (r *reactText) mark(l label) {
 // keep stores the text under the marker that ends here.
 func (r *reactText) keep(s string) {
 	s = strings.TrimSpace(s)
-	if inner, ok := strings.CutSuffix(s, "**"); ok && r.open && !strings.Contains(inner, "**") {
+	if inner, ok := strings.CutSuffix(s, "**"); ok && r.inEmphasis && !strings.Contains(inner, "**") {
 		s = inner
 	}
 	switch r.at {

@@ -56,7 +56,7 @@ type signature struct {
 // object writes the properties of an object schema, each with its own below it.
 // It reports whether that says all of the schema.
 func (s *signature) object(schema rawjson.Value, level int) bool {
-	if schema.Kind() != rawjson.Object || !said(schema) {
+	if schema.Kind() != rawjson.Object || !isCovered(schema) {
 		return false
 	}
 	if t := schema.Get("type"); t.Exists() && t.Str() != "object" || schema.Get("enum").Exists() || schema.Get("const").Exists() ||

@@ -16,12 +16,12 @@ func (s *signature) words(schema rawjson.Value, hops int) (words string, object 
 	if schema.Raw() == "true" {
 		return "", none, true
 	}
-	if schema.Kind() != rawjson.Object || !said(schema) {
+	if schema.Kind() != rawjson.Object || !isCovered(schema) {
 		return "", none, false
 	}
 	if ref := schema.Get("$ref"); ref.Exists() {
 		to := s.target(ref.Str())
-		if !to.Exists() || hops == 0 || !alone(schema, "$ref") {
+		if !to.Exists() || hops == 0 || !isOnlyKeyword(schema, "$ref") {
 			return "", none, false
 		}
 		return s.words(to, hops-1)
@@ -49,7 +49,7 @@ func (s *signature) words(schema rawjson.Value, hops int) (words string, object 
 
 // branches says alternatives of which at most one is an object with properties.
 func (s *signature) branches(schema, branches rawjson.Value, hops int) (words string, object rawjson.Value, ok bool) {
-	if hops == 0 || branches.Len() > maxValues || !alone(schema, "anyOf") && !alone(schema, "oneOf") {
+	if hops == 0 || branches.Len() > maxValues || !isOnlyKeyword(schema, "anyOf") && !isOnlyKeyword(schema, "oneOf") {
 		return "", object, false
 	}
 	var all []string
@@ -131,7 +131,7 @@ var limits = []limit{
 	{"maxItems", "max. elements %s", rawjson.Number},
 }
 
-func limitsOf(schema rawjson.Value) (said []string, ok bool) {
+func limitsOf(schema rawjson.Value) (all []string, ok bool) {
 	for _, l := range limits {
 		v := schema.Get(l.keyword)
 		if !v.Exists() {
@@ -144,9 +144,9 @@ func limitsOf(schema rawjson.Value) (said []string, ok bool) {
 		if l.kind == rawjson.String {
 			text = oneLine(v.Str())
 		}
-		said = append(said, fmt.Sprintf(l.words, text))
+		all = append(all, fmt.Sprintf(l.words, text))
 	}
-	return said, true
+	return all, true
 }
 
 // structure and annotations are the keywords that signatures say besides
@@ -159,7 +159,7 @@ var (
 )
 
 // alone reports whether a keyword has nothing but annotations beside it.
-func alone(schema rawjson.Value, keyword string) bool {
+func isOnlyKeyword(schema rawjson.Value, keyword string) bool {
 	for member := range schema.Each() {
 		if key := member.Key(); key != keyword && !slices.Contains(annotations, key) {
 			return false
@@ -169,7 +169,7 @@ func alone(schema rawjson.Value, keyword string) bool {
 }
 
 // said reports whether signatures can say each keyword of a schema.
-func said(schema rawjson.Value) bool {
+func isCovered(schema rawjson.Value) bool {
 	for member := range schema.Each() {
 		key := member.Key()
 		if key == "additionalProperties" && member.Kind() == rawjson.Object && member.Len() > 0 {

@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"github.com/toolmend/toolmend/internal/history"
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one pass through the middleware: the model is asked, its text read,
+// textStep is one pass through the middleware: the model is asked, its text read,
 // and asked again while that cannot be done.
-type step struct {
+type textStep struct {
 	config
 	next    middleware.ModelCall
 	req     *middleware.Request // the caller's, never changed
@@ -21,13 +21,13 @@ type step struct {
 	offered bool // the model may call tools
 	tally   middleware.Tally
 
-	failures repeat.Watch // to notice a repetition
+	failures loopstate.Watch // to notice a repetition
 }
 
 // newStep puts the request into text. Without tools to offer, the step asks
 // once.
-func newStep(ctx context.Context, c config, next middleware.ModelCall, req *middleware.Request) *step {
-	s := &step{config: c, next: next, req: req, tools: newToolset(req), failures: repeat.From(ctx)}
+func newStep(ctx context.Context, c config, next middleware.ModelCall, req *middleware.Request) *textStep {
+	s := &textStep{config: c, next: next, req: req, tools: newToolset(req), failures: loopstate.From(ctx)}
 	s.offered = len(s.tools.callable) > 0
 	s.asked = s.textual()
 	return s
@@ -35,21 +35,21 @@ func newStep(ctx context.Context, c config, next middleware.ModelCall, req *midd
 
 // run asks until a text can be used or no attempt is left. An error of the model
 // call ends the step: package retry repeats such calls.
-func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 	for attempt := 1; ; attempt++ {
-		h := &held{}
+		h := &eventBuffer{}
 		resp, err := s.tally.Call(ctx, h.over(s.next), s.asked)
 		if err != nil {
 			return s.tally.Finish(nil, err)
 		}
-		r, wrong := s.reading(resp)
-		if wrong == "" {
+		r, problem := s.reading(resp)
+		if problem == "" {
 			return s.finish(h, resp, r)
 		}
 		if over, repeated := s.over(resp.Message.Text(), attempt); over {
-			return s.exhausted(ctx, h, resp, r, wrong, attempt, repeated)
+			return s.exhausted(ctx, h, resp, r, problem, attempt, repeated)
 		}
-		s.askAgain(resp, r, wrong)
+		s.askAgain(resp, r, problem)
 		if ctx.Err() != nil {
 			return s.tally.Finish(nil, fmt.Errorf("textcall: ended before attempt %d: %w", attempt+1, run.ContextError(ctx)))
 		}
@@ -58,7 +58,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 
 // reading reads the answer, and returns what is wrong with it, "" if nothing is.
 // It does not read answers with native calls or cut by a filter.
-func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
+func (s *textStep) reading(resp *middleware.Response) (r reading, problem string) {
 	m := resp.Message
 	if len(m.ToolCalls) > 0 || resp.FinishReason == middleware.FinishFilter {
 		return reading{}, ""
@@ -84,10 +84,10 @@ func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
 }
 
 // askAgain appends the text that could not be read, and what is wrong with it.
-func (s *step) askAgain(resp *middleware.Response, r reading, what string) {
+func (s *textStep) askAgain(resp *middleware.Response, r reading, what string) {
 	reply := s.reply(what)
 	s.tally.SetIssues(issue(r, what), nil, []middleware.Message{reply})
-	s.asked = s.asked.With(history.Said(resp.Message.Text()), reply)
+	s.asked = s.asked.With(history.Text(resp.Message.Text()), reply)
 }
 
 // issue is what is wrong with a text, for the report.
@@ -100,7 +100,7 @@ func issue(r reading, what string) []middleware.Issue {
 }
 
 // reply tells the model what is wrong with its last text, and shows the form.
-func (s *step) reply(what string) middleware.Message {
+func (s *textStep) reply(what string) middleware.Message {
 	return middleware.User(feedbackLead + what + ". Nothing was executed.\n\n" + s.reminder(s.tools))
 }
 
@@ -108,7 +108,7 @@ func (s *step) reply(what string) middleware.Message {
 const feedbackLead = "Your last message could not be used: "
 
 // finish makes the response, shows it to the sink and closes the ledger.
-func (s *step) finish(h *held, resp *middleware.Response, r reading) (*middleware.Response, error) {
+func (s *textStep) finish(h *eventBuffer, resp *middleware.Response, r reading) (*middleware.Response, error) {
 	out, err := resp, error(nil)
 	switch r.kind {
 	case isCall:
@@ -146,11 +146,11 @@ func rewritten(resp *middleware.Response, text string) *middleware.Response {
 }
 
 // held keeps back what a model streams until its text is read.
-type held struct{ events []middleware.Event }
+type eventBuffer struct{ events []middleware.Event }
 
 // over is next with its sink held back. Reasoning goes through: it is never an
 // action.
-func (h *held) over(next middleware.ModelCall) middleware.ModelCall {
+func (h *eventBuffer) over(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		sink := req.Sink
 		if sink == nil {
@@ -172,7 +172,7 @@ func (h *held) over(next middleware.ModelCall) middleware.ModelCall {
 }
 
 // release streams what was held, in order.
-func (h *held) release(sink middleware.Sink) error {
+func (h *eventBuffer) release(sink middleware.Sink) error {
 	for _, e := range h.events {
 		if err := sink(e); err != nil {
 			return err

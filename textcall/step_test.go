@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 	"github.com/toolmend/toolmend/textcall"
@@ -126,12 +126,13 @@ func TestRepetition(t *testing.T) {
 	require.ErrorIs(t, err, textcall.ErrRepeated)
 	require.ErrorContains(t, err, "Observation: textcall: the same text again")
 
+	inLoop, _ := loopstate.With(t.Context(), slices.Repeat([]string{loopstate.Text(twoActions)}, 3))
 	for text, asked := range map[string]int{twoActions: 1, "Thought: other": 3} {
 		n := 0
 		resp, err := textcall.New(textcall.Options{OnExhausted: middleware.Pass})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
 			n++
 			return &middleware.Response{Message: middleware.Assistant(text)}, nil
-		})(repeat.With(t.Context(), slices.Repeat([]string{repeat.Text(twoActions)}, 3)), request(all...))
+		})(inLoop, request(all...))
 		require.NoError(t, err)
 		require.Equal(t, asked, n, text)
 		require.Equal(t, middleware.Invalid, resp.Report.Status)

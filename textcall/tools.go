@@ -79,7 +79,7 @@ func (t toolset) list() string {
 }
 
 // demand says that a tool must be used, "" if that is left to the model.
-func (t toolset) demand() string {
+func (t toolset) mustUse() string {
 	switch {
 	case t.only != "":
 		return "You must use the tool " + oneLine(t.only) + " now."

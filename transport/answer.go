@@ -10,9 +10,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// respond turns the outcome of the chain into the client's response, if no byte
-// was streamed yet. passed is the attempt whose body the client reads, if
-// any.
+// respond returns the outcome for the result of the chain, if no byte was streamed. passed is
+// the attempt whose body the client reads, or nil.
 func (x *exchange) respond(resp *middleware.Response, err error) (o outcome, passed *attempt) {
 	if err == nil {
 		status := statusOf(resp)
@@ -42,12 +41,11 @@ func (x *exchange) respond(resp *middleware.Response, err error) (o outcome, pas
 	if a := x.lastRefusal(); a != nil && errors.Is(err, ErrModelCalls) {
 		return outcome{resp: x.refusalResponse(a, err)}, nil
 	}
-	return outcome{resp: x.errorResponse(err)}, nil
+	return outcome{resp: errorResponse(x.req, x.codec, err)}, nil
 }
 
-// answerResponse returns resp for a client that has received nothing yet: the
-// provider's response with the changes of the chain, or a response that the
-// chain wrote.
+// answerResponse returns the client's response for resp: the provider's response with the
+// changes of the chain, or a response that the chain wrote.
 func (x *exchange) answerResponse(resp *middleware.Response) (*http.Response, error) {
 	if changed := x.withNative(resp); x.origin(changed) != nil {
 		body, err := x.codec.EncodeResponse(changed)
@@ -67,8 +65,8 @@ func (x *exchange) answerResponse(resp *middleware.Response) (*http.Response, er
 	return r, nil
 }
 
-// changedResponse returns a response with body, and with the status and the headers of
-// the attempt that resp comes from.
+// changedResponse returns a response with body, and with the status and the headers of the
+// attempt that sent resp.
 func (x *exchange) changedResponse(resp *middleware.Response, body []byte) *http.Response {
 	from := x.origin(resp)
 	r := from.clientHeader()
@@ -83,8 +81,7 @@ func (x *exchange) changedResponse(resp *middleware.Response, body []byte) *http
 	return r
 }
 
-// clientHeader returns a copy of the provider's response for the client, without a
-// body.
+// clientHeader returns the status and the headers of the provider's response for the client.
 func (a *attempt) clientHeader() *http.Response {
 	r := *a.resp
 	r.Header = a.resp.Header.Clone()
@@ -110,8 +107,7 @@ func withoutDigests(h http.Header) {
 	}
 }
 
-// setBody sets the body of r, and its length unless it is a stream or has
-// trailers.
+// setBody sets the body of r. It sets the length too, unless r is a stream or has trailers.
 func setBody(r *http.Response, body []byte, streamed bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.TransferEncoding = nil
@@ -135,8 +131,8 @@ func newResponse(req *http.Request, status int, kind string) *http.Response {
 	}
 }
 
-// withNative returns resp as a change of the last response, if a middleware
-// replaced the message and dropped its Native.
+// withNative returns resp with the Native of the last response if it has none: a middleware has
+// then replaced the message of that response.
 func (x *exchange) withNative(resp *middleware.Response) *middleware.Response {
 	if resp.Native != nil {
 		return resp
@@ -152,7 +148,7 @@ func (x *exchange) withNative(resp *middleware.Response) *middleware.Response {
 	return &own
 }
 
-// origin returns the attempt that resp comes from, or nil.
+// origin returns the attempt that sent resp, or nil.
 func (x *exchange) origin(resp *middleware.Response) *attempt {
 	if resp.Native == nil {
 		return nil
@@ -172,8 +168,8 @@ func (x *exchange) origin(resp *middleware.Response) *attempt {
 	return nil
 }
 
-// inClientFormat returns resp as a response in the client's format, so that it can
-// follow what the client has received.
+// inClientFormat returns resp in the client's format, so that it can follow the bytes that the
+// client has got.
 func (x *exchange) inClientFormat(resp *middleware.Response) (*middleware.Response, error) {
 	resp = x.withNative(resp)
 	if resp.Native != nil && resp.Native.Dialect == x.codec.Dialect() {
@@ -182,7 +178,7 @@ func (x *exchange) inClientFormat(resp *middleware.Response) (*middleware.Respon
 	return x.ownAnswer(resp)
 }
 
-// ownAnswer returns resp as a response in the client's format that no provider sent.
+// ownAnswer returns resp in the client's format if it came from another one, or from no provider.
 func (x *exchange) ownAnswer(resp *middleware.Response) (*middleware.Response, error) {
 	body, _, err := x.codec.EncodeAnswer(x.url.RequestURI(), x.body, resp)
 	if err != nil {
@@ -196,7 +192,7 @@ func (x *exchange) ownAnswer(resp *middleware.Response) (*middleware.Response, e
 	return own, nil
 }
 
-// passedResponse returns a response that is passed on unread.
+// passedResponse returns the response of a, which is passed on unread.
 func (x *exchange) passedResponse(a *attempt) *http.Response {
 	r := a.clientHeader()
 	r.Body = a.passedBody
@@ -206,19 +202,19 @@ func (x *exchange) passedResponse(a *attempt) *http.Response {
 	return r
 }
 
-// refusalResponse returns the provider's own error response for an error of the chain.
-// It asks the client not to retry in three cases: the chain used up
-// MaxModelCalls by calls of its own, it has already re-asked because the provider
-// refused the model's call, or the provider refused the history.
+// refusalResponse returns the error response that the provider sent to a. It asks the client not
+// to retry in three cases: the chain has made MaxModelCalls calls and more than one, it has
+// already re-asked because the provider refused the model's call, or the provider refused the
+// history.
 func (x *exchange) refusalResponse(a *attempt, err error) *http.Response {
 	r := a.clientHeader()
 	switch {
 	case a.stream != nil && x.mayHoldCalls(a):
 		r.Header.Del("Content-Length")
 		r.ContentLength = -1
-		shown := bytes.Clone(a.stream.Take())
+		body := bytes.Clone(a.stream.Take())
 		events, _ := x.failureEvents(a.stream, a, err)
-		body := append(shown, events...)
+		body = append(body, events...)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	case a.stream != nil:
 		setBody(r, []byte(a.receivedText()), a.stream.IsStream())
@@ -234,7 +230,7 @@ func (x *exchange) refusalResponse(a *attempt, err error) *http.Response {
 	return r
 }
 
-// lastRefusal returns the last attempt if it ended with the provider's error.
+// lastRefusal returns the last attempt if it ended with the provider's error, or nil.
 func (x *exchange) lastRefusal() *attempt {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -246,8 +242,6 @@ func (x *exchange) lastRefusal() *attempt {
 	return nil
 }
 
-// mayHoldCalls reports whether a response that ended in the provider's error may
-// hold tool calls before the error. Nothing has validated such calls.
-func (x *exchange) mayHoldCalls(a *attempt) bool {
-	return x.tools && a.stream.IsStream()
-}
+// mayHoldCalls reports whether a response that ended with the provider's error may hold tool
+// calls in front of the error. They were not validated.
+func (x *exchange) mayHoldCalls(a *attempt) bool { return x.tools && a.stream.IsStream() }

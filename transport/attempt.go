@@ -19,44 +19,44 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// attempt is one model call of a step.
+// attempt is one model call of an exchange.
 type attempt struct {
 	exchange *exchange
-	n        int
+	n        int // its index in exchange.attempts
 	req      *middleware.Request
 
-	resp          *http.Response     // the provider's response; the step reads its body
+	resp          *http.Response     // of the provider
 	inflate       bool               // the body was compressed, so its headers no longer apply
-	raw           []byte             // the bytes of the body that were read, and that stream did not get
+	raw           []byte             // bytes of the body that were read and not written to stream
 	passedBody    io.ReadCloser      // the whole body of a response that is passed on; guarded by exchange.mu
 	failure       error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by exchange.mu
-	native        *middleware.Native // of the response; guarded by exchange.mu
+	native        *middleware.Native // of the decoded response; guarded by exchange.mu
 	stream        wire.Stream
-	streaming     sync.Mutex    // held while stream reads, and not while the body is awaited
-	awaitsBody    bool          // the body is awaited; guarded by reading
-	eventPassed   atomic.Bool   // the chain has passed an event on since show was called last
+	streaming     sync.Mutex    // locked while stream reads, and not during a Read of the body
+	awaitsBody    bool          // during a Read of the body; guarded by streaming
+	eventPassed   atomic.Bool   // the chain has passed an event on since the last call of show
 	begun         bool          // a byte of the body other than white space has arrived; guarded by exchange.mu
 	passedThrough bool          // the body was passed on unread, to its end
-	bodyErr       error         // at the end of that body, or nil
+	bodyErr       error         // with which that body ended, or nil
 	err           error         // of the model call; read it after done is closed
 	done          chan struct{} // closed when the model call has returned
 	cancel        context.CancelCauseFunc
-	untie         func() bool // stops the cancellation of the attempt by the chain's context
+	untie         func() bool // ends the cancellation by the chain's context
 }
 
-// model is the ModelCall inside the chain.
+// model is the innermost ModelCall of the chain.
 func model(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-	s, ok := ctx.Value(exchangeKey{}).(*exchange)
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, errOutside
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.liveBroke() {
+	if x.liveBroke() {
 		return nil, errShown
 	}
-	return s.attempt(ctx, req)
+	return x.attempt(ctx, req)
 }
 
 // attempt makes one model call.
@@ -70,8 +70,8 @@ func (x *exchange) attempt(ctx context.Context, req *middleware.Request) (*middl
 		return nil, ErrModelCalls
 	}
 	defer close(a.done)
-	// The client reads a passed-on response after the chain has canceled its
-	// contexts, so the request has a context of its own.
+	// The client may read a response that is passed on after the chain has ended, so
+	// the request does not have the context of the chain.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel = cancel
 	a.untie = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -88,8 +88,8 @@ func (x *exchange) attempt(ctx context.Context, req *middleware.Request) (*middl
 	return resp, err
 }
 
-// encode writes req with the provider's ids. A request that a middleware built
-// itself asks for a stream exactly if the client does.
+// encode returns the body of req, with the ids under which the provider stores responses. If a
+// middleware built req without a Native, req asks for a stream if the client does.
 func (x *exchange) encode(req *middleware.Request) ([]byte, error) {
 	if req.Native == nil || req.Native.Dialect != x.codec.Dialect() {
 		fresh := *req
@@ -105,7 +105,7 @@ func (x *exchange) encode(req *middleware.Request) ([]byte, error) {
 	return x.codec.RenamePrevious(body, x.t.ids.storedID), nil
 }
 
-// newAttempt returns nil if MaxModelCalls allows no more of them.
+// newAttempt returns an attempt, or nil if MaxModelCalls allows no more of them.
 func (x *exchange) newAttempt(req *middleware.Request) *attempt {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,19 +117,19 @@ func (x *exchange) newAttempt(req *middleware.Request) *attempt {
 	return a
 }
 
-// callsUsedUp reports whether MaxModelCalls allows no more attempts. x.mu is held.
+// callsUsedUp reports whether MaxModelCalls allows no more attempts. The caller holds x.mu.
 func (x *exchange) callsUsedUp() bool {
 	most := x.t.options.MaxModelCalls
 	return most != middleware.Unlimited && len(x.attempts) >= most
 }
 
-// liveBroke reports whether a response broke off of which the client got a
-// part. No other response can replace it, so no further attempt is made.
+// liveBroke reports whether the live response broke off after the client got text of it. No
+// other response can replace it then, so there is no further attempt.
 func (x *exchange) liveBroke() bool {
 	x.mu.Lock()
-	live, spoken := x.live, x.textSent
+	live, textSent := x.live, x.textSent
 	x.mu.Unlock()
-	if !spoken {
+	if !textSent {
 		return false
 	}
 	select {
@@ -140,10 +140,8 @@ func (x *exchange) liveBroke() bool {
 	}
 }
 
-// cutShort returns the error with which the streamed response ended. The text
-// of another response cannot follow a response that broke off. If the provider
-// refused the model's call, the text before the call was complete, so this
-// does not apply.
+// cutShort returns the error with which the response broke off, or nil. A response whose call
+// the provider refused did not break off: the text before the call is complete.
 func (a *attempt) cutShort() error {
 	if errors.Is(a.err, middleware.ErrInvalidToolCall) {
 		return nil
@@ -151,7 +149,7 @@ func (a *attempt) cutShort() error {
 	return a.err
 }
 
-// send sends the request and reads the response.
+// send sends a request with the context own, and reads the response.
 func (x *exchange) send(ctx context.Context, a *attempt, own context.Context, body []byte) (*middleware.Response, error) {
 	resp, err := x.next(x.httpRequest(own, a.req, body))
 	if err == nil && resp == nil {
@@ -168,11 +166,11 @@ func (x *exchange) send(ctx context.Context, a *attempt, own context.Context, bo
 	return answer, err
 }
 
-// httpRequest returns a clone of the client's request with another body.
+// httpRequest returns a clone of the client's request with the header of req and with body.
 func (x *exchange) httpRequest(ctx context.Context, req *middleware.Request, body []byte) *http.Request {
 	changed := !bytes.Equal(body, x.body)
 	if !changed {
-		body = x.body // an open stream keeps one of them
+		body = x.body // so that an open stream keeps one copy
 	}
 	out := x.req.Clone(ctx)
 	for k, values := range req.Header {
@@ -182,9 +180,9 @@ func (x *exchange) httpRequest(ctx context.Context, req *middleware.Request, bod
 	if x.first == nil {
 		x.first = body
 	}
-	other := !bytes.Equal(x.first, body)
+	isOther := !bytes.Equal(x.first, body)
 	x.mu.Unlock()
-	if other { // an idempotency key belongs to one body
+	if isOther { // an idempotency key belongs to one body
 		out.Header.Del("Idempotency-Key")
 	}
 	if accept := decodableEncodings(out.Header.Values("Accept-Encoding")); accept == "" {
@@ -207,8 +205,8 @@ func (x *exchange) httpRequest(ctx context.Context, req *middleware.Request, bod
 	return out
 }
 
-// decodableEncodings returns the encodings of an Accept-Encoding that this package can
-// decode, or "" if there are none.
+// decodableEncodings returns the encodings of an Accept-Encoding that this package can decode,
+// or "".
 func decodableEncodings(accept []string) string {
 	var kept []string
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
@@ -221,8 +219,7 @@ func decodableEncodings(accept []string) string {
 	return strings.Join(kept, ", ")
 }
 
-// networkFailure returns err as a network error. If the context has ended, it
-// also wraps the context's error.
+// networkFailure ends a with err as a network error, which also wraps the error of ctx.
 func (x *exchange) networkFailure(ctx context.Context, a *attempt, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -258,9 +255,9 @@ func (x *exchange) read(ctx context.Context, a *attempt) (*middleware.Response, 
 	return x.readAnswer(ctx, a, body)
 }
 
-// redirectError returns the error for a response that would lead the client of a Handler past
-// it, or a model call without its body to another address; nil for any other response. What
-// net/http's client sends again behind a 307 or 308 is validated, so there it passes.
+// redirectError returns the error for a redirect that would lead a model call past the
+// Transport, or nil. A Handler refuses every redirect, because its client would follow it. For
+// other clients, 307 and 308 pass: net/http sends the model call through the Transport again.
 func (x *exchange) redirectError(resp *http.Response) error {
 	location := resp.Header.Get("Location")
 	switch code := resp.StatusCode; {
@@ -295,8 +292,7 @@ func (x *exchange) readRefusal(ctx context.Context, a *attempt) error {
 	return a.fail(x.codec.DecodeError(a.resp.StatusCode, a.resp.Header, decompressed(a.resp, a.raw)))
 }
 
-// decompressed returns the decompressed body of an error. A body of more than 1 MiB
-// is cut there.
+// decompressed returns the body of an error without its compression, at most 1 MiB of it.
 func decompressed(resp *http.Response, raw []byte) []byte {
 	if encoding(resp) != "gzip" {
 		return raw
@@ -309,8 +305,7 @@ func decompressed(resp *http.Response, raw []byte) []byte {
 	return b
 }
 
-// readAnswer reads a response through the codec, and streams the safe part to
-// the client.
+// readAnswer decodes a response with the codec, and shows the client the safe part of it.
 func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
 	sink := a.req.Sink
 	if x.ready != nil {
@@ -322,7 +317,7 @@ func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (
 	buf := proxy.NewBuffer(a.resp.ContentLength)
 	defer buf.Free()
 	left := x.t.options.MaxBody
-	var late *time.Timer // fires some time after the end mark
+	var grace *time.Timer // ends the request after endGrace
 	a.streaming.Lock()
 	defer a.streaming.Unlock()
 	x.reading.Store(a)
@@ -338,15 +333,15 @@ func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (
 				if !errors.Is(err, wire.ErrShape) {
 					return nil, err // the error of the sink
 				}
-				_, _ = a.stream.Close() // a later response may continue what was taken of this one
+				_, _ = a.stream.Close() // a later response may continue the bytes that the client got
 				return nil, x.unreadable(ctx, a, body, err)
 			}
 			x.noteBegun(a, p)
 			x.show(a)
 		}
-		if late == nil && a.stream.Ended() {
-			late = time.AfterFunc(endGrace, func() { a.cancel(nil) })
-			defer late.Stop()
+		if grace == nil && a.stream.Ended() {
+			grace = time.AfterFunc(endGrace, func() { a.cancel(nil) })
+			defer grace.Stop()
 		}
 		if readErr == nil {
 			readErr = ctx.Err() // a body need not report that the context ended
@@ -358,13 +353,12 @@ func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (
 	}
 }
 
-// endGrace is how long a server may keep the connection open after the end of
-// its stream. SDKs do not wait at all, but a connection can be reused only after
-// it was read to its end.
+// endGrace is how long a server may keep the connection open after the end of its stream. A
+// connection can be reused only if it was read to its end. SDKs do not wait at all.
 const endGrace = time.Second
 
-// readMore reads from the body. Meanwhile events that the chain passes on are
-// shown. The caller holds a.reading.
+// readMore reads from the body. Events that the chain passes on during the Read are shown. The
+// caller holds a.streaming.
 func (x *exchange) readMore(a *attempt, body io.Reader, buf []byte) (int, error) {
 	a.awaitsBody = true
 	a.streaming.Unlock()
@@ -376,8 +370,8 @@ func (x *exchange) readMore(a *attempt, body io.Reader, buf []byte) (int, error)
 	return body.Read(buf)
 }
 
-// noteBegun records that the body of a, of which p was read, has begun. White space does
-// not show yet whether a stream follows.
+// noteBegun records that the body of a has begun. White space alone does not count: a stream or
+// one object may follow it.
 func (x *exchange) noteBegun(a *attempt, p []byte) {
 	if a.begun || len(bytes.TrimLeft(p, " \t\r\n")) == 0 {
 		return
@@ -387,8 +381,7 @@ func (x *exchange) noteBegun(a *attempt, p []byte) {
 	x.mu.Unlock()
 }
 
-// closeAnswer takes the response from the codec. A network error after the end
-// of the response is ignored.
+// closeAnswer returns the decoded response. A network error after its end is ignored.
 func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
 	resp, err := a.stream.Close()
 	if resp == nil && err == nil {
@@ -415,7 +408,7 @@ func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, 
 	return nil, x.unreadable(ctx, a, body, err)
 }
 
-// receivedText returns the part of the body that was read.
+// receivedText returns the bytes of the body that were read.
 func (a *attempt) receivedText() string {
 	switch {
 	case a.stream == nil:
@@ -426,12 +419,11 @@ func (a *attempt) receivedText() string {
 	return a.stream.Text() + string(a.raw)
 }
 
-// unsent returns what was read of a stream behind the bytes that the client got.
+// unsent returns the bytes of a stream that were read and that the client did not get.
 func (a *attempt) unsent() []byte { return []byte(a.stream.Pending() + string(a.raw)) }
 
-// passOn returns the error for a response that the client gets unchanged: the
-// bytes that were read and those that follow. The client's context then
-// governs it.
+// passOn ends a with the error for a response that the client gets unchanged, from its first
+// byte. The client's context then cancels the response.
 func (a *attempt) passOn(err error) error {
 	a.exchange.mu.Lock()
 	if a.exchange.latest == a {
@@ -455,9 +447,9 @@ func (a *attempt) passOn(err error) error {
 	})}
 	a.exchange.mu.Lock()
 	a.passedBody = whole
-	late := a.exchange.closed
+	closed := a.exchange.closed
 	a.exchange.mu.Unlock()
-	if late {
+	if closed {
 		_ = whole.Close()
 	}
 	return a.fail(&passedError{err})
@@ -467,7 +459,7 @@ type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// fail notes and returns the error in which a ended.
+// fail records and returns the error with which a ended.
 func (a *attempt) fail(err error) error {
 	a.exchange.mu.Lock()
 	defer a.exchange.mu.Unlock()

@@ -9,19 +9,19 @@ import (
 	"github.com/toolmend/toolmend/internal/proxy"
 )
 
-// bodyWriter is where the bytes of a stream go, as soon as the client may have them.
+// bodyWriter sends the client a stream while it arrives: a pipe, or a directWriter.
 type bodyWriter interface {
-	// put adds bytes without waiting for the client, if there is a buffer. It may
-	// keep b. It returns false if the client takes no more.
+	// put adds bytes, and may keep b. A pipe does not wait for the client. It returns false if
+	// the client reads no more.
 	put(b []byte) bool
-	// wait waits while too many bytes are unread, and returns what put does.
+	// wait waits while too many bytes are unread. It returns false if the client reads no more.
 	wait() bool
-	// end adds the last bytes, and sets the error with which the body ends; nil means
-	// that it is whole. Only the first call counts.
+	// end adds the last bytes, and sets the error with which the body ends; nil means that it is
+	// complete. Further calls do nothing.
 	end(rest []byte, err error)
-	// ended reports whether the client takes no more.
+	// ended reports whether end was called, or the client reads no more.
 	ended() bool
-	// unread reports whether there are bytes that the client has not read.
+	// hasUnread reports whether the buffer has bytes that the client has not read.
 	hasUnread() bool
 }
 
@@ -29,21 +29,20 @@ type bodyWriter interface {
 // provider wait.
 const mostUnread = 1 << 20
 
-// pipe is the body of a response that is streamed to the client. Its writer
-// waits for the reader only past mostUnread.
+// pipe is the body of a streamed response that the client reads. It is a buffer: its writer
+// waits only if more than mostUnread bytes are unread.
 type pipe struct {
 	mu     sync.Mutex
 	change sync.Cond
 	buf    []byte
-	at     int   // the number of bytes that were read
-	err    error // returned after the last byte; nil while more may come
+	at     int   // number of bytes of buf that were read
+	err    error // after the last byte; nil while more bytes may come
 	closed bool
-	cancel context.CancelFunc // of the step
-	untie  func() bool        // from the client's context
+	cancel context.CancelFunc // of the exchange
+	untie  func() bool        // ends the cancellation by the client's context
 }
 
-// newPipe returns a pipe that ends with the error of the client's context.
-// Closing it cancels the step.
+// newPipe returns a pipe that ends with the error of the client's context. Close calls cancel.
 func newPipe(client context.Context, cancel context.CancelFunc) *pipe {
 	p := &pipe{cancel: cancel}
 	p.change.L = &p.mu
@@ -51,7 +50,7 @@ func newPipe(client context.Context, cancel context.CancelFunc) *pipe {
 	return p
 }
 
-// Read is part of io.Reader.
+// Read waits for bytes of the stream.
 func (p *pipe) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +71,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close is part of io.Closer.
+// Close cancels the exchange.
 func (p *pipe) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -84,7 +83,6 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// put is part of shown.
 func (p *pipe) put(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +101,6 @@ func (p *pipe) put(b []byte) bool {
 	return true
 }
 
-// wait is part of shown.
 func (p *pipe) wait() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,21 +110,18 @@ func (p *pipe) wait() bool {
 	return p.err == nil && !p.closed
 }
 
-// ended is part of shown.
 func (p *pipe) ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err != nil || p.closed
 }
 
-// hasUnread is part of shown.
 func (p *pipe) hasUnread() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at < len(p.buf)
 }
 
-// end is part of shown.
 func (p *pipe) end(rest []byte, err error) {
 	if p.put(rest); err == nil {
 		err = io.EOF
@@ -136,6 +130,7 @@ func (p *pipe) end(rest []byte, err error) {
 	p.untie()
 }
 
+// stop sets the error with which the body ends, unless there is one.
 func (p *pipe) stop(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,27 +140,25 @@ func (p *pipe) stop(err error) {
 	p.change.Broadcast()
 }
 
-// directWriter writes a stream to the client of a Handler: from the goroutine that reads
-// the provider's, and without a buffer. A slow client makes the provider wait.
+// directWriter writes a stream to the client of a Handler, from the goroutine that reads the
+// stream of the provider. It has no buffer, so a slow client makes the provider wait.
 type directWriter struct {
 	client *proxy.Client
 	ctx    context.Context
-	cancel context.CancelFunc // of the step
+	cancel context.CancelFunc // of the exchange
 
 	mu   sync.Mutex
 	done bool  // end was called
 	err  error // of a write, or of end
 }
 
-// put is part of shown.
 func (d *directWriter) put(b []byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.write(b) && d.flush()
 }
 
-// write sends b with the next flush, or at the end of the response. The caller
-// holds d.mu.
+// write writes b, which the client gets with the next flush. The caller holds d.mu.
 func (d *directWriter) write(b []byte) bool {
 	if d.done || d.err != nil {
 		return false
@@ -174,10 +167,10 @@ func (d *directWriter) write(b []byte) bool {
 	return d.check(err)
 }
 
-// flush sends what write has taken. The caller holds d.mu.
+// flush sends the written bytes. The caller holds d.mu.
 func (d *directWriter) flush() bool { return d.check(d.client.FlushError()) }
 
-// check ends the step if the client has gone. The caller holds d.mu.
+// check cancels the exchange if a write failed. The caller holds d.mu.
 func (d *directWriter) check(err error) bool {
 	if err != nil {
 		d.err = err
@@ -186,20 +179,20 @@ func (d *directWriter) check(err error) bool {
 	return err == nil
 }
 
-// wait is part of shown. put has waited for the client.
+// wait does not wait: put has waited for the client.
 func (d *directWriter) wait() bool { return !d.ended() }
 
-// ended is part of shown.
 func (d *directWriter) ended() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.done || d.err != nil || d.ctx.Err() != nil
 }
 
-// hasUnread is part of shown. What the client has not read is in its connection.
+// hasUnread returns false: there is no buffer.
 func (d *directWriter) hasUnread() bool { return false }
 
-// end is part of shown. The end of a whole response goes with its last bytes.
+// end leaves the last flush of a complete response to the server, which sends the last bytes
+// and the end in one piece.
 func (d *directWriter) end(rest []byte, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,8 +204,8 @@ func (d *directWriter) end(rest []byte, err error) {
 	}
 }
 
-// endDirect ends a response that the client of a Handler has got, and returns
-// proxy.ErrSent, or why it broke off.
+// endDirect sends the trailers of a response that went to the client of a Handler. It returns
+// proxy.ErrSent, or the reason why the response broke off.
 func (x *exchange) endDirect() error {
 	d := x.out.(*directWriter)
 	if d.err != nil {
@@ -224,16 +217,15 @@ func (x *exchange) endDirect() error {
 	return proxy.ErrSent
 }
 
-// trailerBody is the body of a stream that is passed on as it arrives. It sets
-// the trailers in Read, at the end of the body: net/http does so too, and a
-// proxy reads the trailer map only after that.
+// trailerBody is a pipe that sets the trailers of the response at its end, in Read. net/http does
+// so too, and a proxy reads the trailers only then.
 type trailerBody struct {
 	*pipe
 	exchange *exchange
 	trailer  http.Header
 }
 
-// Read is part of io.Reader.
+// Read sets the trailers with io.EOF.
 func (b *trailerBody) Read(p []byte) (int, error) {
 	n, err := b.pipe.Read(p)
 	if err == io.EOF {

@@ -19,7 +19,7 @@ type Call struct {
 	report    middleware.Report
 	err       error
 	status    string
-	modelTime time.Duration // on model calls
+	modelTime time.Duration
 }
 
 type callKey struct{}
@@ -33,10 +33,9 @@ func Watch(ctx context.Context) (context.Context, *Call) {
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// Report returns a report of every attempt, including those that the client
-// did not see and those of its earlier retries. Final is -1 until there is a
-// response. The report of a stream is complete when its last byte has been
-// read.
+// Report returns a report of every attempt, also of attempts that the client did not see, and
+// of earlier retries. Final is -1 until there is a response. The report of a stream is complete
+// when its last byte was read.
 func (c *Call) Report() middleware.Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +83,7 @@ func (c *Call) ModelTime() time.Duration {
 	return c.modelTime
 }
 
-// begin opens the call for one more request. first means that the client sent
-// it as its first attempt.
+// begin starts a further request of the call. first means that it is the client's first attempt.
 func (c *Call) begin(req *middleware.Request, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,35 +18,32 @@ import (
 // Options.MaxModelCalls. Its code is budget.
 var ErrModelCalls error = &ownError{"budget", "transport: the model calls of this request are used up"}
 
-// errInflating is the error of a request that does not fit beside the others.
-var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
-	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
-
-// errBody is the error of a Handler for a body that it cannot read.
+// errBody is the error for a request body that cannot be read. Only clients of a Handler get it.
 var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
-// errPath is the error for a request of an unknown format that offers tools.
+// errPath is the error for a request that offers tools on a path of no format.
 var errPath = &ownError{"unknown_path", "transport: the request offers tools, and its path is in none of the formats whose calls are validated; to pass it on unvalidated, leave out Options.RejectUnknownPaths, or unusable_schemas = \"reject\" in a gateway"}
 
+// errRequest is the error for a request that no codec can decode, and that may offer tools.
 var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
-// errGone is the error of a chain that did not return.
+// errGone is the error of an exchange whose chain did not return.
 var errGone error = &ownError{"panic", "transport: a middleware panicked, or ended its goroutine"}
 
-// errShown is the error of a further model call after a response broke off of
-// which the client has received a part.
+// errShown is the error of a further model call after a live response broke off.
 var errShown = &ownError{"middleware_error", "transport: a partly streamed answer broke off, so no other answer can follow it"}
 
-// errOther is the error if the chain made two calls concurrently and returned
-// another response than the one that the client was receiving.
+// errOther is the error if the chain made two calls concurrently and returned another response
+// than the live one.
 var errOther = &ownError{"middleware_error", "transport: the chain returned another answer than the streamed one; such a chain needs Options.Hold"}
 
-// errOutside is the error if the chain gave its model a context of its own.
+// errOutside is the error if the chain called its model with another context.
 var errOutside = &ownError{"middleware_error", "transport: the model was called without the context of the step"}
 
 // ownError is an error of this package. Any client may see its text.
 type ownError struct{ code, text string }
 
+// Is makes ErrModelCalls match middleware.ErrNotSent.
 func (e *ownError) Is(target error) bool {
 	return e == ErrModelCalls && target == middleware.ErrNotSent
 }
@@ -102,8 +99,7 @@ func (e *passedError) Error() string { return "transport: passed on: " + e.err.E
 
 func (e *passedError) Unwrap() error { return e.err }
 
-// failedAttempt returns the latest attempt of the step whose failure is in the tree
-// of err, and that failure. It returns nil if there is none.
+// failedAttempt returns the latest attempt whose failure err wraps, and that failure, or nil.
 func (x *exchange) failedAttempt(err error) (*attempt, error) {
 	x.mu.Lock()
 	attempts := slices.Clone(x.attempts)
@@ -120,12 +116,12 @@ func (x *exchange) failedAttempt(err error) (*attempt, error) {
 	return nil, nil
 }
 
-// clientError is an error of the chain in the form that the client gets.
+// clientError is an error in the form that the client gets.
 type clientError struct {
 	status  int
 	code    string
 	message string
-	own     bool // it did not come from a provider
+	own     bool // not from a provider
 }
 
 // ownCode returns the code of an error that did not come from a provider.
@@ -136,10 +132,9 @@ func (f clientError) ownCode() string {
 	return f.code
 }
 
-// clientErrorOf returns the client's form of err. The status of any provider's error
-// is kept. Every other error gets the status 400, because no client retries a
-// 400.
-func (x *exchange) clientErrorOf(err error) clientError {
+// clientErrorOf returns err as the client that sent req gets it. An error of a provider keeps
+// its status. Every other error gets the status 400, because no client retries a 400.
+func clientErrorOf(req *http.Request, err error) clientError {
 	var e *middleware.ModelError
 	if errors.As(err, &e) && (e.StatusCode >= http.StatusBadRequest || !errors.Is(e, middleware.ErrInvalidToolCall)) {
 		status, message := e.StatusCode, "the provider answered with status "+strconv.Itoa(e.StatusCode)
@@ -152,7 +147,7 @@ func (x *exchange) clientErrorOf(err error) clientError {
 		case e.Err != nil:
 			message = strings.TrimPrefix(e.Err.Error(), "wire: ")
 		}
-		return clientError{status, e.Code, x.clean(message), false}
+		return clientError{status, e.Code, forClient(req, message), false}
 	}
 	f := clientError{http.StatusBadRequest, codeOf(err), "", true}
 	var explained interface{ ClientMessage() string }
@@ -161,19 +156,19 @@ func (x *exchange) clientErrorOf(err error) clientError {
 		f.code, f.message = "invalid_tool_call", refusedCall
 	case errors.As(err, &explained):
 		f.message = explained.ClientMessage()
-	case isProxied(x.req): // the users of such a client did not write the chain
+	case isProxied(req): // the users of such a client did not write the chain
 		f.message = "a middleware refused the answer"
 	default:
 		f.message = err.Error()
 	}
-	f.message = x.clean(f.message)
+	f.message = forClient(req, f.message)
 	return f
 }
 
 const refusedCall = "the provider refused the model's tool call"
 
-// codeOf returns the code of an error of the chain: the ErrorType of the first
-// error in its tree that has one.
+// codeOf returns the code of an error of the chain: the ErrorType of the first error in its tree
+// that has one, else middleware_error.
 func codeOf(err error) string {
 	var typed interface{ ErrorType() string }
 	if errors.As(err, &typed) {
@@ -182,30 +177,20 @@ func codeOf(err error) string {
 	return "middleware_error"
 }
 
-// errorResponse returns the response for an error before the chain.
-func (t *Transport) errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
-	return (&exchange{t: t, req: req, codec: c}).errorResponse(err)
-}
-
-// refuseUnread responds to a request for codec c that cannot be read and may offer
-// tools, because its response could not be validated.
-func (t *Transport) refuseUnread(req *http.Request, c wire.Codec) *http.Response {
-	return t.errorResponse(req, c, errRequest)
-}
-
-// errorResponse returns the response for an error of the chain.
-func (x *exchange) errorResponse(err error) *http.Response {
-	f := x.clientErrorOf(err)
-	r := newResponse(withCause(x.req, err), f.status, "application/json")
-	if f.own {
+// errorResponse returns the response to req for an error, in the format of c.
+func errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
+	e := clientErrorOf(req, err)
+	r := newResponse(withCause(req, err), e.status, "application/json")
+	if e.own {
 		r.Header.Set("X-Should-Retry", "false")
-		r.Header.Set(errorHeader, f.code)
+		r.Header.Set(errorHeader, e.code)
 	}
 	r.Header.Set("Content-Length", "0")
-	setBody(r, encodeError(x.codec, f.status, f.code, f.message), false)
+	setBody(r, encodeError(c, e.status, e.code, e.message), false)
 	return r
 }
 
+// encodeError returns the body of an error in the format of c; nil means an unknown format.
 func encodeError(c wire.Codec, status int, code, message string) []byte {
 	if c == nil {
 		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
@@ -213,26 +198,24 @@ func encodeError(c wire.Codec, status int, code, message string) []byte {
 	return c.EncodeError(status, code, message)
 }
 
-// failureEvents returns the events that end a stream with an error, and the code for
-// the trailer. The events follow the bytes that were taken from stream. If
-// stream is that of attempt a, which ended with err, failure returns the
-// provider's own event without a code.
+// failureEvents returns the events that end stream with err, and the code for the trailer. If a,
+// which ended with err, has sent stream, these are the provider's own events, and code is "".
 func (x *exchange) failureEvents(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
 	if a != nil && a.stream == stream { // another response has another id and other numbers
 		if own := stream.Failure(); own != nil {
 			return stream.Passed(own), ""
 		}
 	}
-	f := x.clientErrorOf(err)
-	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // a response that is not a stream came after a keep-alive
-		events = x.codec.NewStream(nil, nil).Fail(f.status, f.code, f.message)
+	e := clientErrorOf(x.req, err)
+	if events = stream.Fail(e.status, e.code, e.message); len(events) == 0 { // a response that is not a stream came after a keep-alive
+		events = x.codec.NewStream(nil, nil).Fail(e.status, e.code, e.message)
 	}
-	return events, f.ownCode()
+	return events, e.ownCode()
 }
 
-// clean shortens text for the client and removes the query of the URL, which
-// may hold a key.
-func (x *exchange) clean(text string) string { return clip(withoutQuery(text, x.req), 1000) }
+// forClient returns text of at most 1,000 bytes without the query of req's URL, which may
+// hold a key.
+func forClient(req *http.Request, text string) string { return clip(withoutQuery(text, req), 1000) }
 
 // withoutQuery removes the query of req's URL from text.
 func withoutQuery(text string, req *http.Request) string {

@@ -2,8 +2,7 @@ package transport
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
+	"crypto/sha3"
 	"encoding/hex"
 	"io"
 	"net/http"
@@ -15,112 +14,110 @@ import (
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
 )
 
-// exchange is one request of the client on its way through the chain.
+// exchange is one request of a client on its way through the chain, with its response.
 type exchange struct {
 	t       *Transport
 	codec   wire.Codec
-	req     *http.Request // the client's; it is not modified
-	url     *url.URL      // whose path says the format
-	body    []byte
+	req     *http.Request // of the client; it is not modified
+	url     *url.URL      // the URL whose path belongs to the format
+	body    []byte        // of req
+	request *middleware.Request
 	next    next
-	client  *proxy.Client // of a Handler; nil means that the response is returned
+	client  *proxy.Client // the client of a Handler; nil means that the response is returned
 	call    *Call
 	tools   bool // the client offers tools
 	streams bool // the client asks for a stream
 
-	ctx     context.Context // of the chain; done at the end of the step
+	ctx     context.Context // of the chain; canceled at the end of the exchange
 	cancel  context.CancelFunc
-	ready   chan outcome // of a response that is returned; nil if it is not a stream
+	ready   chan outcome // gets a response of which no byte was streamed; nil if the client asks for no stream
 	events  eventTracker
-	reading atomic.Pointer[attempt] // the latest whose body is read
+	reading atomic.Pointer[attempt] // the latest attempt whose body is read
 
-	mu          sync.Mutex // guards the fields below and the attempts' fields marked so
+	mu          sync.Mutex // guards the fields below, and fields of the attempts
 	attempts    []*attempt
-	answered    bool          // an attempt has a response: later ones are not streamed
-	chainEnded  bool          // the chain has ended
-	closed      bool          // the step has ended
-	latest      *attempt      // the last attempt with a good status whose body is read
-	live        *attempt      // the attempt whose bytes the client got first
-	out         bodyWriter    // the client's body, once live is set
-	shownText   string        // of live, as the chain passed it on
-	textSent    bool          // more of live was sent than a keep-alive needs
-	noKeepAlive bool          // the response is passed on unread, so it gets no keep-alive
-	timer       *time.Timer   // of the keep-alive
-	lastSent    time.Time     // when the client got bytes last
-	first       []byte        // the body of the first model call
-	trailer     trailerValues // values for the trailers of a live response
+	answered    bool        // an attempt has a response: later ones are not streamed
+	chainEnded  bool        // the chain has returned
+	closed      bool        // the exchange has ended
+	latest      *attempt    // the latest attempt with a good status whose body is read
+	live        *attempt    // the attempt whose bytes the client got first
+	out         bodyWriter  // the client's body; set with live
+	shownText   string      // the text of live that the client got
+	textSent    bool        // the client got more of live than a keep-alive needs
+	noKeepAlive bool        // the response is passed on unread
+	timer       *time.Timer // of the keep-alive
+	lastSent    time.Time   // when the client last got bytes
+	first       []byte      // the body of the first model call
+	status      string      // for the trailers of a live response
+	errorCode   string      // likewise
 	began       time.Time
 	upstream    time.Duration // spent on model calls
 	repaired    int           // repaired calls of the response
-	rescued     int           // calls of the response that the model had written as text
-	healed      []string      // the rules by which a refused request was changed
+	rescued     int           // calls of the response that package rescue read from its text
+	healed      []string      // rules of package heal by which a refused request was changed
 	panicked    *Panic        // of a keep-alive
 }
 
 type exchangeKey struct{}
 
-// newExchange prepares one request of the client.
+// newExchange returns the exchange of a model call.
 func (t *Transport) newExchange(in *received, next next, client *proxy.Client) *exchange {
+	x := &exchange{
+		t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, request: in.request, next: next, began: time.Now(),
+		tools: len(in.request.Tools) > 0, streams: in.codec.WantsStream(in.formatURL.Path, in.body),
+	}
+	if client.Direct() {
+		x.client = client
+	}
+	x.ctx, x.cancel = context.WithCancel(context.WithValue(in.req.Context(), exchangeKey{}, x))
+	x.request.Client = t.clientOf(in.req)
+	if x.streams {
+		x.ready, x.request.Sink = make(chan outcome, 1), x.arrived
+	}
 	call, watched := in.req.Context().Value(callKey{}).(*Call)
-	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
-		call.begin(in.request, in.req.Header.Get("X-Stainless-Retry-Count") == "0")
+	if watched { // the SDKs of OpenAI and Anthropic number their attempts in this header
+		call.begin(x.request, in.req.Header.Get("X-Stainless-Retry-Count") == "0")
 	} else {
 		call = &Call{}
 	}
-	if !client.Direct() {
-		client = nil
-	}
-	return &exchange{t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, next: next, client: client, call: call, began: time.Now(), streams: in.codec.WantsStream(in.formatURL.Path, in.body)}
+	x.call = call
+	return x
 }
 
 // clientOf returns middleware.Request.Client: a keyed hash of the client's name, the
 // provider's host and the client's credentials. The key is random and belongs to the
-// Transport, so the hash does not reveal a credential, and differs between Transports.
+// Transport, so the hash does not reveal a credential, and differs between Transports. With
+// SHA-3, a key in front of the text is as good as HMAC. Source: Keccak's authors, "Strengths of
+// Keccak", MAC computation.
 func (t *Transport) clientOf(req *http.Request) string {
-	mac := hmac.New(sha256.New, t.secret[:])
-	write := func(part string) {
-		_, _ = io.WriteString(mac, part)
-		_, _ = mac.Write([]byte{0})
+	text := append(append(make([]byte, 0, 512), t.secret[:]...), t.options.Client(req)...)
+	text = append(append(text, 0), req.URL.Host...)
+	if text = append(text, 0); req.URL.RawQuery != "" {
+		text = append(text, req.URL.Query().Get("key")...)
 	}
-	write(t.options.Client(req))
-	write(req.URL.Host)
-	write(req.URL.Query().Get("key"))
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Toolmend-Key"} {
-		write(req.Header.Get(name))
+		text = append(append(text, 0), req.Header.Get(name)...)
 	}
-	return hex.EncodeToString(mac.Sum(nil))
+	sum := sha3.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
-// run sends the request through the chain. A Handler's client gets a stream while
-// the chain runs. For any other client that asks for a stream, the chain runs in a
-// goroutine, which outlives run if bytes are streamed before the chain has returned.
-func (x *exchange) run(request *middleware.Request) (*http.Response, error) {
-	x.tools, request.Client = len(request.Tools) > 0, x.t.clientOf(x.req)
-	x.ctx, x.cancel = context.WithCancel(context.WithValue(x.req.Context(), exchangeKey{}, x))
-	if !x.streams {
-		var kept *attempt
-		ended := false
-		defer func() {
-			if !ended {
-				x.call.end(nil, errGone, 0)
-			}
-			x.close(kept)
-		}()
-		o, passed := x.respond(x.runChain(request))
-		ended, kept = true, passed
-		x.addFigures(o.resp)
-		return o.resp, o.err
-	}
-	x.ready = make(chan outcome, 1)
-	request.Sink = x.arrived
-	if x.client == nil {
-		go x.runStream(request)
-	} else if x.runStream(request); x.live != nil {
-		return nil, x.endDirect()
+// run sends the request through the chain. The client of a Handler gets a stream while the
+// chain runs. For every other client that asks for a stream, the chain runs in a goroutine. The
+// goroutine outlives run if the client gets bytes before the chain has returned.
+func (x *exchange) run() (*http.Response, error) {
+	switch {
+	case !x.streams:
+		return x.runWhole()
+	case x.client == nil:
+		go x.runStream()
+	default:
+		if x.runStream(); x.live != nil {
+			return nil, x.endDirect()
+		}
 	}
 	o := <-x.ready
 	if o.panicked {
@@ -129,7 +126,7 @@ func (x *exchange) run(request *middleware.Request) (*http.Response, error) {
 	return o.resp, o.err
 }
 
-// outcome is what the client gets.
+// outcome is the result of an exchange of which no byte was streamed.
 type outcome struct {
 	resp     *http.Response
 	err      error
@@ -137,32 +134,48 @@ type outcome struct {
 	value    any // of the panic
 }
 
-// runStream runs the chain for a client that asks for a stream. If no byte was
-// streamed in the end, s.ready has the outcome.
-func (x *exchange) runStream(request *middleware.Request) {
+// runWhole runs the chain for a client that asks for no stream.
+func (x *exchange) runWhole() (*http.Response, error) {
 	var kept *attempt
-	ended := false
+	returned := false
 	defer func() {
-		if !ended {
+		if !returned {
+			x.call.end(nil, errGone, 0)
+		}
+		x.close(kept)
+	}()
+	o, passed := x.respond(x.runChain())
+	returned, kept = true, passed
+	x.addFigures(o.resp)
+	return o.resp, o.err
+}
+
+// runStream runs the chain for a client that asks for a stream. If the client gets no byte
+// before the chain has returned, the outcome goes to x.ready.
+func (x *exchange) runStream() {
+	var kept *attempt
+	returned := false
+	defer func() {
+		if !returned {
 			x.recoverStream(recover())
 		}
 		x.close(kept)
 	}()
-	resp, err := x.runChain(request)
+	resp, err := x.runChain()
 	if x.endChain() {
 		x.finish(resp, err)
-		ended = true
+		returned = true
 		return
 	}
 	o, passed := x.respond(resp, err)
-	ended, kept = true, passed
+	returned, kept = true, passed
 	x.addFigures(o.resp)
 	x.ready <- o
 }
 
-// runChain runs the chain.
-func (x *exchange) runChain(request *middleware.Request) (*middleware.Response, error) {
-	resp, err := x.t.call(x.ctx, request)
+// runChain runs the chain and records its result.
+func (x *exchange) runChain() (*middleware.Response, error) {
+	resp, err := x.t.call(x.ctx, x.request)
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
 	}
@@ -172,7 +185,7 @@ func (x *exchange) runChain(request *middleware.Request) (*middleware.Response, 
 	}
 	x.repaired = repairedCalls(resp)
 	if resp != nil {
-		x.rescued = rescue.Calls(resp.Report)
+		x.rescued = resp.Report.Rescued()
 	}
 	x.healed = middleware.ReportOf(resp, err).Healed()
 	upstream := x.upstream
@@ -181,8 +194,8 @@ func (x *exchange) runChain(request *middleware.Request) (*middleware.Response, 
 	return resp, err
 }
 
-// endChain records that the chain has returned, so no response goes live from
-// then on. It reports whether one is live.
+// endChain records that the chain has returned: from now on no response goes live. It reports
+// whether one is live.
 func (x *exchange) endChain() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -190,9 +203,9 @@ func (x *exchange) endChain() bool {
 	return x.live != nil
 }
 
-// recoverStream ends a step whose goroutine panicked, or ended if value is nil. The
-// codec may panic again while it writes that error: then the client's body
-// ends with the second panic.
+// recoverStream ends an exchange whose goroutine panicked with value. nil means that the
+// goroutine ended. If the codec panics while it writes the error, a live body ends with the
+// error, and every other client gets the second panic.
 func (x *exchange) recoverStream(value any) {
 	err := errGone
 	if value != nil {

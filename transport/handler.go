@@ -38,8 +38,8 @@ import (
 // follows it would leave the proxy.
 //
 // All other requests and their responses pass through as they are, except for
-// hop-by-hop headers and Host. A request that AWS' clients signed keeps its Host. Handler adds no forwarding header, and does not
-// remove those of the client.
+// hop-by-hop headers and Host. A request that AWS' clients signed keeps its Host. Handler adds
+// no forwarding header, and removes none.
 //
 // Handler sends its requests by Options.Base. For a proxy with other needs, use
 // an httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval
@@ -72,34 +72,13 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 		case v == http.ErrAbortHandler:
 			panic(v)
 		case v != nil:
-			s := &exchange{t: p.t, req: req, codec: clientCodec(req)}
-			resp, err = s.errorResponse(&Panic{Value: v, Stack: debug.Stack()}), nil
+			resp, err = errorResponse(req, clientCodec(req), &Panic{Value: v, Stack: debug.Stack()}), nil
 		}
 	}()
-	client := proxy.ClientOf(req.Context())
-	if c := p.t.codecOf(req); c != nil {
-		setClientCodec(client, c)
-		if req.Header.Get("Upgrade") != "" { // behind it the calls could not be validated; a server may ignore it
-			req = req.Clone(req.Context())
-			req.Header.Del("Upgrade")
-			req.Header.Del("Connection")
-		}
-	}
-	return p.t.roundTrip(req, p.base.RoundTrip, client)
+	return p.t.roundTrip(req, p.base.RoundTrip, proxy.ClientOf(req.Context()))
 }
 
-// isProxied reports whether req came in through a Handler, though perhaps that of
-// another Transport.
-func isProxied(req *http.Request) bool { return proxy.ClientOf(req.Context()) != nil }
-
-// setClientCodec tells the Handler, if there is one, which format its client uses.
-func setClientCodec(client *proxy.Client, c wire.Codec) {
-	if client != nil {
-		client.Note = c
-	}
-}
-
-// clientCodec returns the format that a Handler's client uses, or nil.
+// clientCodec returns the codec that receive chose for a request to a Handler, or nil.
 func clientCodec(req *http.Request) wire.Codec {
 	client := proxy.ClientOf(req.Context())
 	if client == nil {
@@ -109,7 +88,7 @@ func clientCodec(req *http.Request) wire.Codec {
 	return c
 }
 
-// refuse writes an error in the format of c; nil means an unknown format.
+// refuse writes an error in the format of c, which may be nil.
 func refuse(w http.ResponseWriter, c wire.Codec, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -123,7 +102,7 @@ var errSwitched = errors.New("transport: the upstream switched protocols without
 // this package sets.
 type upstreamTransport struct{ http.RoundTripper }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip sends a request to the upstream.
 func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := u.RoundTripper.RoundTrip(req)
 	if err != nil {
@@ -141,13 +120,13 @@ func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	return resp, nil
 }
 
-// upstreamBody removes trailers that come at its end, announced or not.
+// upstreamBody removes the trailers of this package at its end, whether announced or not.
 type upstreamBody struct {
 	io.ReadCloser
 	resp *http.Response
 }
 
-// Read is part of io.Reader.
+// Read removes the trailers with io.EOF.
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {

@@ -10,8 +10,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Headers, and trailers of streams, that this package writes. Headers of these
-// names that an upstream sends are removed.
+// The headers, and trailers of streams, that this package writes. Headers of these names
+// that an upstream sends are removed.
 const (
 	errorHeader    = "X-Toolmend-Error"    // the code of an error of the chain
 	statusHeader   = "X-Toolmend-Status"   // the result of validating the calls of a response
@@ -30,8 +30,7 @@ const (
 	unchecked = "unchecked" // at least one call was not validated, or the response was not read; no call is known to be invalid
 )
 
-// statusOf returns the status of resp. It is "" if resp has no call and its
-// text was not validated.
+// statusOf returns the status of resp, or "" if resp has no call and its text was not validated.
 func statusOf(resp *middleware.Response) string {
 	calls := func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }
 	switch {
@@ -53,46 +52,36 @@ func withoutOwnHeaders(h http.Header) http.Header {
 	return h
 }
 
-// comment ends a stream with an invalid call, if clients of the format accept
-// comments.
+// comment ends a stream with an invalid call, if clients of the format accept comments.
 const comment = "toolmend status=" + invalid
 
-// trailerValues holds the values for the trailers of a stream.
-type trailerValues struct{ status, code string }
-
-func (e trailerValues) writeTo(into http.Header) {
-	for k, v := range map[string]string{statusHeader: e.status, errorHeader: e.code} {
-		if v != "" {
-			into[k] = []string{v}
-		}
-	}
-}
-
-// writeTrailers stores the values for the trailers of a stream.
-func (x *exchange) writeTrailers(e trailerValues) {
+// writeTrailers stores the values of two trailers of a live response; "" leaves one out.
+func (x *exchange) writeTrailers(status, code string) {
 	x.mu.Lock()
-	x.trailer = e
+	x.status, x.errorCode = status, code
 	x.mu.Unlock()
-	x.call.setStatus(e.status)
+	x.call.setStatus(status)
 }
 
-// trailerNames returns the trailers with empty values, as http announces them.
-func trailerNames() http.Header { return http.Header{statusHeader: nil, errorHeader: nil} }
-
-// trailerNames returns the trailers of a live response.
+// trailerNames returns the trailers of a live response without values, as net/http announces
+// them.
 func (x *exchange) trailerNames() http.Header {
-	h := trailerNames()
+	h := http.Header{statusHeader: nil, errorHeader: nil}
 	if x.t.options.Figures {
 		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[healedHeader], h[overheadHeader] = nil, nil, nil, nil, nil
 	}
 	return h
 }
 
-// fillTrailers sets the values for the trailers of a stream.
+// fillTrailers sets the values of the trailers of a live response.
 func (x *exchange) fillTrailers(into http.Header) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.trailer.writeTo(into)
+	for k, v := range map[string]string{statusHeader: x.status, errorHeader: x.errorCode} {
+		if v != "" {
+			into[k] = []string{v}
+		}
+	}
 	x.fillFigures(into)
 }
 

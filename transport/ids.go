@@ -13,23 +13,23 @@ const mostIDs = 4096
 // fewer than a hundred bytes each.
 const longestIDs = 2048
 
-// IDs maps the id that a client got to the id under which the provider stores
-// the accepted response. The two differ if a stream began with the id of an
-// earlier attempt. The oldest entry is removed first. The zero IDs is empty and
-// ready to use. It is safe for concurrent use.
+// IDs remembers under which id the provider stores a response whose stream began with the id of
+// an earlier attempt. The oldest entry is removed first. The zero IDs is empty and ready to use.
+// It is safe for concurrent use.
 type IDs struct {
 	mu     sync.Mutex
-	stored map[string]string // by the id that the client was given
-	order  []string          // the keys of kept, the oldest first
+	stored map[string]string // by the id that the client got
+	order  []string          // the keys of stored, the oldest first
 }
 
+// keep remembers that the provider stores a response under another id than the client got.
 func (m *IDs) keep(sent, stored string) {
 	if sent == "" || len(sent)+len(stored) > longestIDs {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	sent, stored = strings.Clone(sent), strings.Clone(stored) // copies, because both are substrings of whole responses
+	sent, stored = strings.Clone(sent), strings.Clone(stored) // both are substrings of whole responses
 	if m.stored == nil {
 		m.stored = map[string]string{}
 	}
@@ -42,7 +42,7 @@ func (m *IDs) keep(sent, stored string) {
 	m.stored[sent] = stored
 }
 
-// storedID returns the provider's id for an id that a client sends.
+// storedID returns the provider's id for the id that a client sends.
 func (m *IDs) storedID(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,10 +58,10 @@ func (m *IDs) empty() bool {
 	return len(m.stored) == 0
 }
 
-// withStoredID returns req with the provider's id in its path: a client may fetch
-// or delete a response by its id. Only a segment behind "responses" is an id,
-// as in /v1/responses/resp_1/input_items: a provider chooses its ids, and must
-// not be able to lead requests elsewhere. A signed request stays unchanged.
+// withStoredID returns req with the provider's id in its path: a client may fetch or delete a
+// response by its id. Only the segment after "responses" is an id, as in
+// /v1/responses/resp_1/input_items, because a provider chooses its ids and must not be able to
+// lead requests elsewhere. A signed request stays unchanged.
 func (m *IDs) withStoredID(req *http.Request) *http.Request {
 	if req.URL == nil || m.empty() || signed(req) {
 		return req
@@ -85,8 +85,7 @@ func (m *IDs) withStoredID(req *http.Request) *http.Request {
 	return out
 }
 
-// isSegment reports whether every server takes id for one segment of a path that
-// leads nowhere else.
+// isSegment reports whether id is one segment of a path for every server.
 func isSegment(id string) bool {
 	return strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.~:=", r)

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// lateKeepAlive is how long a due keep-alive waits for the first event of a
-// response, if the format allows no keep-alive before that event.
+// lateKeepAlive is the time between two attempts to send a keep-alive that is due, if the
+// format allows none before the first event of a response.
 const lateKeepAlive = time.Second
 
-// startKeepAlive starts the keep-alive timer. a is the step's latest response with a
-// good status. The first such response with a body is the one that the client
-// gets.
+// startKeepAlive starts the keep-alive timer. a is the latest attempt with a good status and a
+// body: with a keep-alive, its response goes live.
 func (x *exchange) startKeepAlive(a *attempt) {
 	if x.ready == nil || x.t.options.KeepAlive == Off {
 		return
@@ -27,9 +26,9 @@ func (x *exchange) startKeepAlive(a *attempt) {
 	}
 }
 
-// keepAliveTick runs when the client may have heard nothing for Options.KeepAlive. It
-// runs in its own goroutine, where a panic would end the program, so it
-// recovers: the panic becomes the error of the request.
+// keepAliveTick sends a keep-alive if the client got nothing for Options.KeepAlive. It runs in a
+// goroutine of the timer, where a panic would end the program: it makes a panic the error of
+// the exchange.
 func (x *exchange) keepAliveTick() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -52,8 +51,8 @@ func (x *exchange) keepAliveTick() {
 	x.timer.Reset(wait)
 }
 
-// sendKeepAlive sends the client a keep-alive if one is due. It reports whether no
-// further one is needed for now. The caller holds x.mu.
+// sendKeepAlive sends the client a keep-alive. It reports whether the client has got one, or has
+// unread bytes. The caller holds x.mu.
 func (x *exchange) sendKeepAlive() bool {
 	a := x.live
 	if a == nil {

@@ -10,15 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
 )
 
-// show sends the client the safe part of a response that is being read. Only
-// the first response of a step is streamed. If tools are offered, streaming
-// begins with the first text: a response that consists of tool calls needs no
-// splice after a re-ask, and its status can still change if the chain returns
-// an error.
+// show sends the client the safe part of a response that is being read. Only the first response
+// of an exchange is streamed. If the request offers tools, streaming begins with the first text
+// that the chain passes on: a response that is only tool calls can then still be replaced by
+// another one, or by an error with its own status.
 func (x *exchange) show(a *attempt) {
 	if x.ready == nil || a.req.Sink == nil || x.t.options.Hold {
 		return
@@ -35,14 +33,13 @@ func (x *exchange) show(a *attempt) {
 	}
 }
 
-// showSafe sends the client the safe bytes of a, if they may be sent. shown
-// reports whether it did, and begin whether they are the first bytes of the
-// response.
+// showSafe sends the client the safe bytes of a, if they may be sent. shown reports whether it
+// did, and begin whether the response began with them.
 func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	may := x.textSent || !x.answered && (!x.tools || x.events.anyArrived())
-	if x.chainEnded || !may || x.live != nil && x.live != a {
+	mayShow := x.textSent || !x.answered && (!x.tools || x.events.anyArrived())
+	if x.chainEnded || !mayShow || x.live != nil && x.live != a {
 		return false, false
 	}
 	x.shownText = x.events.passedText()
@@ -55,8 +52,8 @@ func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
 	return begin, true
 }
 
-// goLive begins the client's response, whose body begins with the bytes of a. The
-// caller holds x.mu, and calls give.
+// goLive begins the client's response with the headers of a. The caller holds x.mu, and calls
+// emit with the first bytes of a.
 func (x *exchange) goLive(a *attempt) {
 	x.live = a
 	r := a.clientHeader()
@@ -74,15 +71,14 @@ func (x *exchange) goLive(a *attempt) {
 	x.ready <- outcome{resp: r}
 }
 
-// emit adds bytes for the client. The caller holds x.mu, which keeps the bytes
-// in the order of the stream.
+// emit sends bytes to the client. The caller holds x.mu, so the bytes keep their order.
 func (x *exchange) emit(b []byte) {
 	x.out.put(b)
 	x.lastSent = time.Now()
 }
 
-// arrived is the outermost sink. A middleware may pass an event on while the
-// body of the response is awaited: then the client gets it now.
+// arrived is the outermost sink. If a middleware passes an event on during a Read of the body,
+// the client gets it at once.
 func (x *exchange) arrived(e middleware.Event) error {
 	x.events.arrived(e)
 	if a := x.reading.Load(); a != nil {
@@ -92,8 +88,8 @@ func (x *exchange) arrived(e middleware.Event) error {
 	return nil
 }
 
-// showPassed shows what the chain has passed on while the body is awaited. If the
-// stream is being read, the reader calls show or showPassed later.
+// showPassed shows the events that the chain passes on during a Read of the body. At any other
+// time the reader of the body calls show or showPassed itself.
 func (x *exchange) showPassed(a *attempt) {
 	for a.eventPassed.Load() && a.streaming.TryLock() {
 		if a.eventPassed.Store(false); a.awaitsBody {
@@ -103,19 +99,18 @@ func (x *exchange) showPassed(a *attempt) {
 	}
 }
 
-// eventTracker compares the events of a stream with the events that the chain passes
-// to the outermost sink. The bytes of a stream may be sent only if all of its
-// events arrive there unchanged. A chain that merges or changes events counts
-// as one that holds them back.
+// eventTracker compares the events of a stream with the events that arrive at the outermost
+// sink. The bytes of a stream may be sent only if all of its events arrive there unchanged. A
+// chain that merges or changes events is treated like a chain that holds them back.
 type eventTracker struct {
 	mu        sync.Mutex
-	pending   []middleware.Event // the emitted events that have not arrived
-	changed   bool
-	anyPassed bool            // an event has arrived
-	passed    strings.Builder // the texts that have arrived
+	pending   []middleware.Event // emitted by the stream, and not yet arrived
+	changed   bool               // an event has arrived that the stream did not emit
+	anyPassed bool               // an event has arrived
+	passed    strings.Builder    // the texts that have arrived
 }
 
-// track returns a sink for one response, which records all emitted events.
+// track returns a sink for one response that records the events which the stream emits.
 func (w *eventTracker) track(sink middleware.Sink) middleware.Sink {
 	if sink == nil {
 		return nil
@@ -130,7 +125,7 @@ func (w *eventTracker) track(sink middleware.Sink) middleware.Sink {
 	}
 }
 
-// reset drops the state of an earlier response.
+// reset forgets an earlier response.
 func (w *eventTracker) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +133,7 @@ func (w *eventTracker) reset() {
 	w.passed.Reset()
 }
 
-// arrived notes an event that has reached the outermost sink.
+// arrived records an event that has arrived at the outermost sink.
 func (w *eventTracker) arrived(e middleware.Event) {
 	if e.Kind != middleware.EventText && e.Kind != middleware.EventReasoning {
 		return
@@ -174,76 +169,98 @@ func (w *eventTracker) anyArrived() bool {
 	return w.anyPassed
 }
 
+// allArrived reports whether the chain has passed on all emitted events unchanged.
 func (w *eventTracker) allArrived() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.pending) == 0 && !w.changed
 }
 
-// finish ends a stream of which the client got a part.
+// finish ends a response that is live, after the chain has returned.
 func (x *exchange) finish(resp *middleware.Response, err error) {
-	a := x.live
-	select {
-	case <-a.done:
-	default: // a chain that makes two calls at once returned the other response
-		x.cancel()
-		<-a.done
-		if x.textSent {
-			err = errOther
-		}
-	}
-	if cut := a.cutShort(); cut != nil && x.textSent && !errors.Is(err, errOther) && x.panicked == nil {
-		err = cut
+	if broke := x.awaitLive(); broke != nil {
+		err = broke
 	}
 	if err == nil {
-		rest, e := x.rest(a, resp)
-		if e == nil {
-			status := statusOf(resp)
-			x.writeTrailers(trailerValues{status: status})
-			if status == invalid {
-				rest = append(rest, a.stream.Comment(comment)...)
-			}
-			x.out.end(rest, nil)
-			return
-		}
-		err = e
+		err = x.finishAnswer(resp)
 	}
+	if err != nil {
+		x.finishError(err)
+	}
+}
+
+// awaitLive waits for the end of the live attempt. It returns the reason why no other response
+// can follow the text that the client got, or nil.
+func (x *exchange) awaitLive() error {
+	select {
+	case <-x.live.done:
+	default: // a chain that makes two calls concurrently has returned the other response
+		x.cancel()
+		<-x.live.done
+		if x.textSent {
+			return errOther
+		}
+	}
+	if x.textSent && x.panicked == nil {
+		return x.live.cutShort()
+	}
+	return nil
+}
+
+// finishAnswer ends a live response with the rest of resp. After an error, nothing was sent.
+func (x *exchange) finishAnswer(resp *middleware.Response) error {
+	rest, err := x.rest(x.live, resp)
+	if err != nil {
+		return err
+	}
+	status := statusOf(resp)
+	x.writeTrailers(status, "")
+	if status == invalid {
+		rest = append(rest, x.live.stream.Comment(comment)...)
+	}
+	x.out.end(rest, nil)
+	return nil
+}
+
+// finishError ends a live response with an error.
+func (x *exchange) finishError(err error) {
 	x.call.setError(err)
+	a := x.live
 	last, failure := x.failedAttempt(err)
-	line, isLine := failure.(*networkError)
-	_, refused := failure.(*middleware.ModelError)
+	network, isNetwork := failure.(*networkError)
+	_, isRefusal := failure.(*middleware.ModelError)
 	switch {
-	case isLine:
-		x.out.end(nil, line.err)
+	case isNetwork:
+		x.out.end(nil, network.err)
 	case last == a && a.passedThrough:
-		x.writeTrailers(trailerValues{status: unchecked})
+		x.writeTrailers(unchecked, "")
 		x.out.end(nil, a.bodyErr)
 	case x.req.Context().Err() != nil:
 		x.out.end(nil, err)
-	case last == a && refused && !x.tools && a.stream.IsStream():
+	case last == a && isRefusal && !x.tools && a.stream.IsStream():
 		x.out.end(a.stream.Passed(a.unsent()), nil)
 	default:
 		events, code := x.failureEvents(a.stream, last, err)
-		if len(events) > 0 { // the failure event tells the client; the body itself ends properly
-			x.writeTrailers(trailerValues{code: code})
+		if len(events) > 0 { // the client reads the error in them, so the body ends properly
+			x.writeTrailers("", code)
 			err = nil
 		}
 		x.out.end(events, err)
 	}
 }
 
-// rest returns the bytes that follow those of a that the client got. If the client got
-// only a keep-alive, the whole response follows, framed as a stream, because the headers
-// have announced a stream.
+// rest returns the bytes of resp that follow the bytes of a that the client got. If rescued
+// calls cannot follow that text, it becomes the text of resp.
 func (x *exchange) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 	rest, err := x.following(a, resp)
-	if errors.Is(err, wire.ErrUnencodable) && rescue.Calls(resp.Report) > 0 {
+	if errors.Is(err, wire.ErrUnencodable) && resp.Report.Rescued() > 0 {
 		return x.following(a, x.withShownText(resp))
 	}
 	return rest, err
 }
 
-// following is rest for a response that keeps what the client got.
+// following returns the bytes of resp that follow the bytes of a that the client got. After a
+// keep-alive alone that is all of resp, as a stream: the headers have announced a stream.
 func (x *exchange) following(a *attempt, resp *middleware.Response) ([]byte, error) {
 	resp, err := x.inClientFormat(resp)
 	if err != nil {
@@ -260,20 +277,20 @@ func (x *exchange) following(a *attempt, resp *middleware.Response) ([]byte, err
 	return rest, err
 }
 
-// withShownText returns resp with the text that the client has got in front of what resp
-// has behind it. A slow model can have shown the beginning of a call before it was known
-// as one, and no format can take text back.
+// withShownText returns resp with a text that begins with the text that the client got. A slow
+// model may have shown the beginning of a call before it was known as a call, and no format can
+// take text back.
 func (x *exchange) withShownText(resp *middleware.Response) *middleware.Response {
-	text, has := resp.Message.Text(), x.shownText
+	text, shown := resp.Message.Text(), x.shownText
 	common := 0
-	for common < len(text) && common < len(has) && text[common] == has[common] {
+	for common < len(text) && common < len(shown) && text[common] == shown[common] {
 		common++
 	}
 	for common < len(text) && !utf8.RuneStart(text[common]) {
 		common--
 	}
-	kept := *resp
-	kept.Message.Parts = slices.DeleteFunc(slices.Clone(resp.Message.Parts), func(p middleware.Part) bool { return p.Kind == middleware.PartText })
-	kept.Message.Parts = append(kept.Message.Parts, middleware.Part{Kind: middleware.PartText, Text: has + text[common:]})
-	return &kept
+	out := *resp
+	out.Message.Parts = slices.DeleteFunc(slices.Clone(resp.Message.Parts), func(p middleware.Part) bool { return p.Kind == middleware.PartText })
+	out.Message.Parts = append(out.Message.Parts, middleware.Part{Kind: middleware.PartText, Text: shown + text[common:]})
+	return &out
 }

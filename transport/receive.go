@@ -20,97 +20,90 @@ import (
 type next = func(*http.Request) (*http.Response, error)
 
 // roundTrip sends a model call through the chain, and every other request to next.
-// The response to a model call that bypassed the chain is marked.
 //
-// client is that of the Handler of t, or nil: a Handler of another Transport around this
-// one has its own. It may get the response here, in place of the caller: then the error
-// is proxy.ErrSent, or why the response broke off.
+// client is the client of the Handler of t. It is nil for a Hook or a RoundTripper, even one
+// behind the Handler of another Transport. The client may get the response here. The error is
+// then proxy.ErrSent, or the reason why the response broke off.
 func (t *Transport) roundTrip(req *http.Request, next next, client *proxy.Client) (*http.Response, error) {
-	in, err := t.receive(req)
+	in, err := t.receive(req, client)
 	if err != nil {
 		return nil, err
 	}
-	if in.route >= unreadable {
-		setClientCodec(client, in.codec)
-	}
 	switch in.route {
 	case otherPath:
-		return t.bypassPath(t.ids.withStoredID(req), next)
-	case bypass: // a Handler refuses it: a client must not be able to turn validation off
-		if isProxied(req) && !in.unknownBody && !t.options.PassUnreadable {
-			return t.errorResponse(req, in.codec, errBody), nil
-		}
-		return markUnchecked(req)(next(in.original))
-	case tooLarge:
-		return t.errorResponse(req, in.codec, errInflating), nil
-	case unreadable:
-		return t.refuseUnread(in.req, in.codec), nil
+		return t.bypassPath(in.original, next)
+	case bypass:
+		resp, err := next(in.original)
+		return markUnchecked(req, resp, err)
+	case refused:
+		return errorResponse(req, in.codec, in.refusal), nil
 	default:
-		return t.newExchange(in, next, client).run(in.request)
+		return t.newExchange(in, next, client).run()
 	}
 }
 
-// route is what becomes of a request.
+// route is where a request goes.
 type route uint8
 
 // The routes.
 const (
-	otherPath  route = iota // not a model call
-	bypass                  // cannot be read, or is in no format: goes past the chain
-	tooLarge                // no room to decompress it
-	unreadable              // may offer tools, and cannot be read
-	modelCall
+	otherPath route = iota // the path belongs to no format: to next
+	bypass                 // the body is not read, or belongs to no format: to next, and the response is marked
+	refused                // the response could not be validated: an error
+	modelCall              // through the chain
 )
 
-// received is a request that was read.
+// received is a request of a client that was read.
 type received struct {
-	route       route
-	req         *http.Request // without compression
-	original    *http.Request // with the whole body, as it came
-	formatURL   *url.URL      // whose path says the format
-	codec       wire.Codec
-	body        []byte
-	unknownBody bool // the body was read, and is in no format
-	request     *middleware.Request
+	route     route
+	original  *http.Request // as it came; its body can be read again
+	req       *http.Request // original without compression; its body was read
+	formatURL *url.URL      // the URL whose path belongs to a format
+	codec     wire.Codec    // of the format; nil for otherPath
+	body      []byte        // decompressed
+	request   *middleware.Request
+	refusal   error
 }
 
-// receive reads a request up to the point at which its route is known.
-func (t *Transport) receive(req *http.Request) (*received, error) {
-	in := &received{req: req, original: req}
-	if in.formatURL, in.codec = t.formatOf(req); in.codec == nil || req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody {
+// refuse sets the route to refused.
+func (in *received) refuse(err error) { in.route, in.refusal = refused, err }
+
+// receive reads a request until its route is known. An error means that the client's body
+// could not be read.
+func (t *Transport) receive(req *http.Request, client *proxy.Client) (*received, error) {
+	in := &received{original: req, req: req}
+	if in.formatURL, in.codec = t.formatOf(req); in.codec == nil || req.Method != http.MethodPost {
 		return in, nil
 	}
-	in.route = bypass
-	if !t.mayChange(req) {
+	if client != nil {
+		client.Note = in.codec
+		in.req = withoutUpgrade(req)
+		in.original = in.req
+	}
+	if req.Body == nil || req.Body == http.NoBody {
 		return in, nil
 	}
-	sent, rest, err := t.readBody(req)
-	if err != nil {
-		return nil, err
-	}
-	if rest != nil {
-		in.original = withBody(req, rest)
-		return in, nil
-	}
-	in.body, in.original = sent, withBody(req, io.NopCloser(bytes.NewReader(sent)))
-	if decode := t.decoder(req); decode != nil {
-		if in.body, err = t.decompress(req, decode, sent); errors.Is(err, errInflating) {
-			in.route = tooLarge
-		}
-		if err != nil {
-			return in, nil
-		}
-		in.req = withoutEncoding(req)
-	}
-	if !isWide(in.body) {
+	switch err := t.readBody(in); {
+	case err == nil:
 		t.recognise(in)
+		if client != nil {
+			client.Note = in.codec
+		}
+	case errors.Is(err, errInflating):
+		in.refuse(errInflating)
+	case err != errBody:
+		return nil, err
+	case isProxied(req) && !t.options.PassUnreadable: // a client's headers must not turn validation off
+		in.refuse(errBody)
+	default:
+		in.route = bypass
 	}
 	return in, nil
 }
 
-// formatOf returns the URL whose path says the format of req, with the codec of that path or
-// nil. A request with which net/http's client follows a 307 or 308 has the format of the
-// first request, whatever its own path.
+// formatOf returns the codec that has the path of req, or nil, and the URL with that path.
+// net/http's client follows a redirect with status 307 or 308 by a new request, which has the
+// format of the first request even if its own path has none.
 func (t *Transport) formatOf(req *http.Request) (*url.URL, wire.Codec) {
 	at, codec := req.URL, wire.Codec(nil)
 	for range 20 { // net/http follows ten
@@ -128,43 +121,46 @@ func (t *Transport) formatOf(req *http.Request) (*url.URL, wire.Codec) {
 	return at, codec
 }
 
-// codecOf returns the first codec that has requests like req, going by its
-// method and path, or nil.
-func (t *Transport) codecOf(req *http.Request) wire.Codec {
-	if req.Method != http.MethodPost || req.URL == nil {
-		return nil
+// readBody reads and decompresses the body of in. It returns errBody if the body is
+// incomplete, too large or in an encoding that no codec reads, or if it must not be changed.
+func (t *Transport) readBody(in *received) error {
+	if !t.mayChange(in.req) {
+		return errBody
 	}
-	_, c := t.formatOf(req)
-	return c
-}
-
-// readBody reads the body. If the body is incomplete or longer than MaxBody, rest
-// is not nil and reads all of it from the start.
-func (t *Transport) readBody(req *http.Request) (body []byte, rest io.ReadCloser, err error) {
-	most := t.options.MaxBody
+	req, most := in.req, t.options.MaxBody
 	buf := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), 1<<20)+bytes.MinRead))
 	n, err := buf.ReadFrom(io.LimitReader(req.Body, most+1))
 	if err != nil {
 		_ = req.Body.Close()
-		return nil, nil, err
+		return err
 	}
-	body = buf.Bytes()
+	in.body = buf.Bytes()
 	if n > most {
-		return nil, readCloser{io.MultiReader(bytes.NewReader(body), req.Body), req.Body}, nil
+		in.original = withBody(req, readCloser{io.MultiReader(bytes.NewReader(in.body), req.Body), req.Body})
+		return errBody
 	}
 	if err := req.Body.Close(); err != nil {
-		return nil, nil, err
+		return err
 	}
+	in.original = withBody(req, io.NopCloser(bytes.NewReader(in.body)))
 	if req.ContentLength > 0 && req.ContentLength != n {
-		rest = io.NopCloser(bytes.NewReader(body))
+		return errBody
 	}
-	return body, rest, nil
+	if decode := t.decoder(req); decode != nil {
+		if in.body, err = t.decompress(req, decode, in.body); err != nil {
+			return err
+		}
+		in.req = withoutEncoding(req)
+	}
+	if isWide(in.body) {
+		return errBody
+	}
+	return nil
 }
 
-// mayChange reports whether the body of req can be read and rewritten. For a
-// Handler, a signature, a digest or a trailer makes no difference: the client
-// must not be able to turn validation off. If the body changes, the provider
-// may refuse it.
+// mayChange reports whether the body of req can be read and rewritten. A signature, a digest or
+// a trailer of a client of a Handler makes no difference, because a client's headers must not
+// turn validation off: the provider may refuse the body if it changes.
 func (t *Transport) mayChange(req *http.Request) bool {
 	if req.ContentLength > t.options.MaxBody {
 		return false
@@ -199,7 +195,22 @@ func signed(req *http.Request) bool {
 // digests are the headers that hold a digest of a body.
 var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
 
-// withBody returns req with the given body in place of the one that was read.
+// isProxied reports whether a Handler received req, of this Transport or of another one.
+func isProxied(req *http.Request) bool { return proxy.ClientOf(req.Context()) != nil }
+
+// withoutUpgrade returns req without the wish to switch to another protocol, in which calls
+// could not be validated. Servers may ignore the wish.
+func withoutUpgrade(req *http.Request) *http.Request {
+	if req.Header.Get("Upgrade") == "" {
+		return req
+	}
+	out := req.Clone(req.Context())
+	out.Header.Del("Upgrade")
+	out.Header.Del("Connection")
+	return out
+}
+
+// withBody returns req with another body.
 func withBody(req *http.Request, body io.ReadCloser) *http.Request {
 	out := req.WithContext(req.Context())
 	out.Body = body
@@ -211,43 +222,51 @@ type readCloser struct {
 	io.Closer
 }
 
-// decoder returns what decompresses the body of req, or nil.
+// decoder returns the function that decompresses the body of req, or nil.
 func (t *Transport) decoder(req *http.Request) Decoder {
 	return t.options.Decoders[strings.ToLower(strings.TrimSpace(req.Header.Get("Content-Encoding")))]
 }
 
-// decompress returns body decompressed. More than MaxBody bytes are an error.
+// decompress returns body without its compression. It returns errInflating if there is no
+// memory for it, and errBody for every other error.
 func (t *Transport) decompress(req *http.Request, decode Decoder, body []byte) ([]byte, error) {
 	r, err := decode(bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, errBody
 	}
-	most := t.options.MaxBody
 	if isProxied(req) {
 		counted := &countedReader{Reader: r}
 		defer func() { context.AfterFunc(req.Context(), func() { inflating.Add(-counted.n) }) }()
 		r = counted
 	}
-	plain, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(plain)) > most {
-		err = errBody
+	most := t.options.MaxBody
+	out, err := io.ReadAll(io.LimitReader(r, most+1))
+	switch {
+	case errors.Is(err, errInflating):
+		return nil, errInflating
+	case err != nil || int64(len(out)) > most:
+		return nil, errBody
 	}
-	return plain, err
+	return out, nil
 }
 
-// mostInflated limits the decompressed bodies of all requests of Handlers together. The
-// bodies of a client's own program have no such limit.
+// mostInflated limits the decompressed bodies of all requests of Handlers together. The bodies
+// of a client in the program itself have no such limit.
 const mostInflated = 256 << 20
 
 var inflating atomic.Int64 // bytes of such bodies
 
-// countedReader counts what it reads in inflating.
+// errInflating is the error of a request that does not fit into mostInflated.
+var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
+	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
+
+// countedReader adds the bytes that it reads to inflating.
 type countedReader struct {
 	io.Reader
 	n int64
 }
 
-// Read fails if there is no room for what it has read.
+// Read fails if there is no memory for the bytes.
 func (c *countedReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
@@ -272,32 +291,33 @@ func withoutEncoding(req *http.Request) *http.Request {
 // section 3.
 func isWide(body []byte) bool { return bytes.IndexByte(body[:min(len(body), 4)], 0) >= 0 }
 
-// recognise finds the format of a body.
+// recognise decodes the body with the first codec that has requests like it. The path alone
+// does not decide: several formats share one.
 func (t *Transport) recognise(in *received) {
 	for _, c := range t.options.Codecs {
 		if !c.Match(in.formatURL.Path, in.body) {
 			continue
 		}
-		if asked, err := c.DecodeRequest(in.body); err == nil {
-			in.route, in.codec, in.request = modelCall, c, asked
+		if request, err := c.DecodeRequest(in.body); err == nil {
+			in.route, in.codec, in.request = modelCall, c, request
 			return
 		}
 		if c.MayOfferTools(in.body) && !t.options.PassUnreadable {
-			in.route, in.codec = unreadable, c
+			in.codec = c
+			in.refuse(errRequest)
 			return
 		}
 	}
+	in.route = bypass
 	if c := t.lenientFormat(in); c != nil && !t.options.PassUnreadable {
-		in.route, in.codec = unreadable, c
-		return
+		in.codec = c
+		in.refuse(errRequest)
 	}
-	in.unknownBody = true
 }
 
-// lenientFormat returns the codec of a request that offers tools only to lenient
-// servers: those that ignore a byte order mark or the case of keys, as
-// encoding/json does. No codec reads such a body, so its response would not be
-// validated.
+// lenientFormat returns the codec of a request that offers tools only to lenient servers:
+// those that ignore a byte order mark, or the case of keys as encoding/json does. No codec
+// decodes such a body, so its response would not be validated.
 func (t *Transport) lenientFormat(in *received) wire.Codec {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(bytes.TrimPrefix(in.body, []byte("\ufeff")), &members) != nil {
@@ -319,36 +339,33 @@ func (t *Transport) lenientFormat(in *received) wire.Codec {
 	return nil
 }
 
-// bypassPath sends a request that is in none of the formats. If it offers tools, the calls of
-// its response are not validated.
+// bypassPath sends a request whose path belongs to no format. If it offers tools, the calls of
+// its response are not validated: the response is marked, or refused with RejectUnknownPaths.
 func (t *Transport) bypassPath(req *http.Request, next next) (*http.Response, error) {
 	var end error
 	if t.options.RejectUnknownPaths {
 		end = errPath
 	}
-	out, offers := proxy.WatchTools(req, end)
+	out, offers := proxy.WatchTools(t.ids.withStoredID(req), end)
 	resp, err := next(out)
 	switch {
 	case offers == nil || !offers.Load():
 		return resp, err
 	case end == nil:
-		return markUnchecked(req)(resp, err)
+		return markUnchecked(req, resp, err)
 	case err == nil && resp.Body != nil:
 		_ = resp.Body.Close()
 	}
-	return t.errorResponse(req, nil, errPath), nil
+	return errorResponse(req, nil, errPath), nil
 }
 
-// markUnchecked returns a function that marks the response to req, whose calls were not
-// validated.
-func markUnchecked(req *http.Request) func(*http.Response, error) (*http.Response, error) {
-	return func(resp *http.Response, err error) (*http.Response, error) {
-		resp, err = markUnread(resp, err)
-		if call, ok := req.Context().Value(callKey{}).(*Call); ok && err == nil && resp != nil && resp.Header.Get(statusHeader) != "" {
-			call.setStatus(unchecked)
-		}
-		return resp, err
+// markUnchecked marks the response to req, whose calls were not validated, and the client's Call.
+func markUnchecked(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
+	resp, err = markUnread(resp, err)
+	if call, ok := req.Context().Value(callKey{}).(*Call); ok && err == nil && resp != nil && resp.Header.Get(statusHeader) != "" {
+		call.setStatus(unchecked)
 	}
+	return resp, err
 }
 
 // markUnread marks a response that was not read.

@@ -16,7 +16,7 @@
 // cannot be read or must not be modified pass through unchanged too: bodies in an
 // encoding without a Decoder, bodies of more than MaxBody bytes, and signed or digested
 // bodies. Their responses are marked as unchecked. A Handler validates signed and digested
-// requests too, and refuses those that it cannot read.
+// requests too, and refuses requests that it cannot read.
 //
 // # Answers
 //
@@ -33,8 +33,8 @@
 // The text of a streamed response is sent as it arrives. If the request offers
 // tools, reasoning waits for what follows it: it is sent with text, and held
 // with a call. From the first event of a tool call on, and at the end, bytes are
-// held until the chain has returned. Then the rest follows. After a re-ask the later response follows,
-// as a continuation of the bytes that the client already has. A middleware
+// held until the chain has returned. Then the rest follows. After a re-ask the later
+// response follows, as a continuation of the bytes that the client already has. A middleware
 // that holds back or changes text in the request's Sink does so for the client
 // as well. A middleware that changes text only in the response needs
 // Options.Hold.
@@ -180,9 +180,9 @@ type Options struct {
 	// they bypass the chain.
 	Decoders map[string]Decoder
 	// Client returns the name of the client that sent a request. It goes into
-	// middleware.Request.Client beside the credentials of the request. Set it if clients
-	// are told apart before the Transport, and have no credentials of their own. nil means
-	// that their credentials suffice.
+	// middleware.Request.Client, as the credentials of the request do. Set it if something
+	// in front of the Transport identifies the clients and removes their credentials. nil
+	// means that the credentials identify them.
 	Client func(*http.Request) string
 	// Base sends the requests of a Handler. It must not follow redirects. nil
 	// means http.DefaultTransport.
@@ -303,7 +303,7 @@ type roundTripper struct {
 	base http.RoundTripper
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip sends a model call through the chain, and every other request to the base.
 func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.t.roundTrip(req, r.base.RoundTrip, nil)
 }

@@ -18,14 +18,13 @@ import (
 // responses are passed on instead.
 var ErrUnreadable error = &ownError{"unreadable_answer", "transport: the answer cannot be read and may hold a tool call that was not validated"}
 
-// errOpaque marks a response that cannot even be searched for calls.
+// errOpaque marks a response that cannot be searched for calls.
 var errOpaque = errors.New("its bytes cannot be searched")
 
 // strict reports whether a response must be read before the client gets it.
 func (x *exchange) strict() bool { return x.tools && !x.t.options.PassUnreadable }
 
-// emptyReason returns the reason why a response has no body, or none that a client
-// takes for an answer; or "".
+// emptyReason returns the reason why clients do not read an answer in a response, or "".
 func emptyReason(resp *http.Response) string {
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 400 || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
@@ -36,9 +35,8 @@ func emptyReason(resp *http.Response) string {
 	return ""
 }
 
-// unsupported returns the reason why the codec does not get the body of a
-// response, or nil. The error wraps errOpaque if the body cannot be searched
-// either.
+// unsupported returns the reason why the codec must not read a response, or nil. The error wraps
+// errOpaque if the body cannot be searched either.
 func (x *exchange) unsupported(resp *http.Response) error {
 	coding := encoding(resp)
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -61,8 +59,8 @@ func (x *exchange) unsupported(resp *http.Response) error {
 	return nil
 }
 
-// inUTF8 reports whether no client decodes a body with these values of Content-Type in
-// another charset than UTF-8, in which other calls could stand.
+// inUTF8 reports whether all clients decode a body with these values of Content-Type as UTF-8.
+// In another charset the body could hold other calls.
 func inUTF8(kinds []string) bool {
 	for _, kind := range kinds {
 		named := strings.Count(strings.ToLower(kind), "charset")
@@ -91,8 +89,8 @@ func encoding(resp *http.Response) string {
 	return strings.Join(codings, ", ")
 }
 
-// unreadable returns the error for a response that the codec cannot read. The
-// client gets the response unchanged, or ErrUnreadable if it may hold a call.
+// unreadable ends a with the error for a response that the codec cannot read. The client gets the
+// response unchanged, or ErrUnreadable if the response may hold a call.
 func (x *exchange) unreadable(ctx context.Context, a *attempt, body io.Reader, why error) error {
 	if x.strict() {
 		may, err := x.mayHoldCall(ctx, a, body, why)
@@ -118,8 +116,7 @@ func (x *exchange) unreadable(ctx context.Context, a *attempt, body io.Reader, w
 	return a.passOn(why)
 }
 
-// mayHoldCall reads the rest of a response, and reports whether it may hold a
-// call.
+// mayHoldCall reads the rest of a response, and reports whether it may hold a call.
 func (x *exchange) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why error) (bool, error) {
 	room := x.t.options.MaxBody - int64(len(a.receivedText()))
 	if errors.Is(why, errOpaque) || room < 0 {
@@ -137,9 +134,9 @@ func (x *exchange) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, 
 	return x.codec.MayHoldCall(joinedLines(text, false)) || x.codec.MayHoldCall(joinedLines(text, true)), nil
 }
 
-// joinedLines returns text without the ends of lines and the space there, of bare lines only
-// those that have no field: google-genai for Python joins these, whatever is between them,
-// so a word for calls may be divided there.
+// joinedLines returns text without line ends and the white space around them; bare leaves out the
+// lines that begin with "data: ". google-genai for Python joins the other lines, so a word for
+// calls may be divided between two of them.
 func joinedLines(text string, bare bool) []byte {
 	var out []byte
 	for line := range strings.FieldsFuncSeq(text, isLineEnd) {
@@ -150,10 +147,10 @@ func joinedLines(text string, bare bool) []byte {
 	return out
 }
 
-// isLineEnd reports whether r is the end of a line for some reader.
+// isLineEnd reports whether a client may end a line at r.
 func isLineEnd(r rune) bool { return strings.ContainsRune("\r\n\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r) }
 
-// passThrough streams the rest of the response to the client.
+// passThrough streams the rest of a live response to the client, unread.
 func (x *exchange) passThrough(a *attempt, body io.Reader, why error) error {
 	x.mu.Lock()
 	x.noKeepAlive = true

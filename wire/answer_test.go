@@ -51,7 +51,7 @@ func askers() map[string]asker {
 	}
 }
 
-// said is what a client reads of an answer.
+// said is what a client reads from an answer.
 type said struct {
 	text, reasoning string
 	calls           []middleware.ToolCall
@@ -74,7 +74,7 @@ func read(resp *middleware.Response) said {
 	return s
 }
 
-// expect returns what a client of a reads of an answer that says s.
+// expect returns what a client of a reads from an answer with the content s.
 func (a asker) expect(s said) said {
 	if !a.reasons {
 		s.reasoning = ""
@@ -128,7 +128,7 @@ func generated(t *rapid.T) *middleware.Response {
 		FinishReason: rapid.SampledFrom(finish).Draw(t, "finish")}
 }
 
-// expected is what resp says, with what the encoder adds to it.
+// expected is the content of resp, with the additions of the encoder.
 func expected(resp *middleware.Response) said {
 	s := read(resp)
 	if s.finish == "" {

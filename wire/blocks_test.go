@@ -54,7 +54,7 @@ func requireReads(t *testing.T, body string) *middleware.Response {
 	return resp
 }
 
-// Calls that stand whole in message_start are read, changed and taken out, and written as
+// Calls that are whole in message_start are read, changed and taken out, and written as
 // ordinary blocks.
 func TestAnthropicContentInTheStart(t *testing.T) {
 	t.Parallel()
@@ -107,9 +107,9 @@ func TestAnthropicContentInTheStart(t *testing.T) {
 	require.Equal(t, "Let me see.Hi.", spliced.Message.Text())
 }
 
-// Official SDKs give a delta to the block of its index, or to the block that started
-// last; they put the first delta in the place of the block's input, or behind it. A call
-// is read by the index, and written so that this makes no difference.
+// Official SDKs give a delta to the block of its index, or to the block that started last; the
+// first delta replaces the block's input, or follows it. A call is read by the index, and
+// written so that this makes no difference.
 func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 	t.Parallel()
 	second := atIndex("1", edited(t, payOpen, "call_1", "call_2"))
@@ -214,8 +214,8 @@ func TestAnthropicWhiteSpaceBeforeALaterAnswer(t *testing.T) {
 	}
 }
 
-// A server may tell the usage in front of the last block, or end the message there: a call
-// that comes stands behind all blocks, as clients count them.
+// A server may send the usage before the last block, or end the message there: a later call is
+// written after all blocks, as clients count them.
 func TestAnthropicCallBehindBlocksAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -233,9 +233,9 @@ func TestAnthropicCallBehindBlocksAfterTheEnd(t *testing.T) {
 	}
 }
 
-// Clients that go by the names of events and those that go by their types would number the
-// blocks of a call differently behind a stream that has both: what has a name behind what
-// has none is not shown.
+// Clients that read the names of events and clients that read their types would number the
+// blocks of a call differently after a stream that has both: an event with a name after events
+// without one is not shown.
 func TestAnthropicCallsBehindEventsWithoutNames(t *testing.T) {
 	t.Parallel()
 	s := wire.Anthropic().NewStream(nil, nil)

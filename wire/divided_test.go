@@ -96,8 +96,7 @@ func TestOllamaLinesBehindAList(t *testing.T) {
 	}
 }
 
-// What stands behind a list is not safe to show, even if an object in it could
-// be an element.
+// Text after a list is not safe to show, even if an object in it could be an element.
 func TestGeminiBehindAList(t *testing.T) {
 	t.Parallel()
 	const text = `{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi."}]}}]}`

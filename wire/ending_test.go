@@ -31,7 +31,7 @@ func TestEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		codec         wire.Codec
 		open, ended   string
-		stream, whole bool // what IsStream says of each
+		stream, whole bool // results of IsStream
 	}{
 		"chat":      {wire.OpenAIChat(), "data: {\"choices\":[]}\n\n", "data: [DONE]\n\n", true, true},
 		"responses": {wire.OpenAIResponses(), "event: ping\ndata: {\"type\":\"ping\"}\n\n", "event: response.failed\r\ndata: {\"type\":\"response.failed\",\"response\":{}}\r\n\r\n", true, true},

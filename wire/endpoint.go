@@ -30,10 +30,9 @@ type Endpoint struct {
 	// Client sends the requests; nil means http.DefaultClient. Its redirect
 	// policy and cookies are not used.
 	Client *http.Client
-	// Silence is the longest time without a byte from the server. After it the
-	// call ends with an error that wraps os.ErrDeadlineExceeded. 0 means 5
-	// minutes. middleware.Unlimited means no limit except those of the context
-	// and the client. Other negative values are an error.
+	// Silence is the longest time without a byte from the server. After it the call ends with an
+	// error that wraps os.ErrDeadlineExceeded. 0 means 5 minutes. middleware.Unlimited means that
+	// only the context and the client limit the call. Other negative values are an error.
 	Silence time.Duration
 }
 
@@ -134,8 +133,8 @@ func (f format) refusal(resp *http.Response) error {
 // keyHint is how many bytes of a key an error may show.
 const keyHint = 3
 
-// withoutKey takes the key out of what the provider says, as some quote it.
-// Where a message is cut, the key may be cut too.
+// withoutKey removes the key from the provider's error, because some providers quote it. A
+// message that was cut may end with a part of the key.
 func (e Endpoint) withoutKey(err error) error {
 	var m *middleware.ModelError
 	if e.Key == "" || !errors.As(err, &m) || m.Err == nil || errors.Is(m.Err, middleware.ErrInvalidToolCall) {

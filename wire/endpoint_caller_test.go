@@ -61,9 +61,8 @@ func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// The headers are the caller's: a client's transport that changes its own copy
-// does not reach them, spellings are joined, and no packed answer is asked for
-// that nobody unpacks.
+// The headers belong to the caller: a client's transport that changes its own copy does not
+// reach them, spellings are joined, and no packed answer is requested that is not unpacked.
 func TestModelCopiesHeaders(t *testing.T) {
 	t.Parallel()
 	p := providers()["chat"]

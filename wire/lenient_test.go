@@ -10,10 +10,10 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// Members of another kind, and items, blocks, parts and events that are unknown
-// or out of shape, are no reason to stop reading: the calls beside them are read
-// and the body comes back byte for byte. What a client might read as a call, but
-// this package does not, makes the answer unreadable.
+// Members of another kind, and items, blocks, parts and events that are unknown or malformed,
+// do not stop the reader: the calls next to them are read and the body comes back byte for
+// byte. A value that a client might read as a call, but this package does not, makes the
+// answer unreadable.
 func TestReadLeniently(t *testing.T) {
 	t.Parallel()
 	responses := func(members, items string) string {

@@ -21,8 +21,8 @@ func llamaError(message string) string {
 	return `{"error":{"code":500,"message":"` + message + `","type":"server_error"}}`
 }
 
-// modelErrors returns an error as each format reads it: behind an error status,
-// and inside a stream with status 200.
+// modelErrors returns an error as each format reads it: with an error status, and inside a
+// stream with status 200.
 func modelErrors(t *testing.T, c wire.Codec, body string) map[string]*middleware.ModelError {
 	t.Helper()
 	s := c.NewStream(nil, nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// TestRefused: a message says that it is a refusal, whole or streamed.
+// A message is marked as a refusal, whole or streamed.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	chunk := func(delta string) string {

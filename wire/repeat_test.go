@@ -12,8 +12,8 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// streamsOfPieces are streams that end with a call whose arguments come in pieces, each in
-// an event of its own. Between two events stands between.
+// streamsOfPieces are streams that end with a call whose arguments come in pieces, each in an
+// event of its own. The text between separates two events.
 var streamsOfPieces = map[string]struct {
 	codec wire.Codec
 	write func(pieces []string, between string) string

@@ -273,7 +273,8 @@ func requireUnreadable(t *testing.T, c wire.Codec, body string) {
 	}
 }
 
-// Lines of a stream end as the HTML standard says. What leaves has LF or CRLF for all.
+// Lines of a stream end as the HTML standard defines. All lines that leave end in LF, or all
+// in CRLF.
 func TestLinesOfAStream(t *testing.T) {
 	t.Parallel()
 	for name, c := range targets {
@@ -318,8 +319,7 @@ func TestLinesOfAStream(t *testing.T) {
 	}
 }
 
-// Calls of a chat stream are told apart by their index, or where that says
-// nothing by their id, or by their order.
+// Calls of a chat stream are identified by their index, else by their id, else by their order.
 func TestIndexOfStreamedCall(t *testing.T) {
 	t.Parallel()
 	for _, index := range []string{`"index":-1,`, ``, `"index":null,`, `"index":"x",`, `"index":"0",`, `"index":70000,`, `"index":[],`} {
@@ -346,9 +346,9 @@ func TestIndexOfStreamedCall(t *testing.T) {
 	}
 }
 
-// Some clients stop reading at an error or at the end of a stream: a call behind
-// it is one that only others see. One half of a line is none, and a reader that
-// does not split lines puts the halves together.
+// Some clients stop reading at an error or at the end of a stream: only the others see a later
+// call. One half of a line is not a line, and a reader that does not split lines joins the
+// halves.
 func TestCallsThatSomeClientsDoNotSee(t *testing.T) {
 	t.Parallel()
 	chat, ollama := targets["chat"], targets["ollama"]

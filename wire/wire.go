@@ -137,7 +137,7 @@ type Codec interface {
 
 	// EncodeAnswer writes a response that is not the answer of the provider
 	// to this request: a middleware wrote it, or it comes from a cache, in
-	// any format. path, with its query, and body are those of the request.
+	// any format. path, with its query, and body belong to the request.
 	// They decide whether the answer is streamed. contentType is the header
 	// for the answer.
 	//
@@ -192,9 +192,8 @@ type Codec interface {
 // and Taken may be called concurrently with the other methods. Only this
 // package implements Stream.
 type Stream interface {
-	// Write adds the next bytes, in pieces of any size. The error is that of
-	// the sink, or wraps ErrShape. After an error the stream accepts no more
-	// bytes.
+	// Write adds the next bytes, in pieces of any size. The error is the one of the sink, or
+	// wraps ErrShape. After an error the stream accepts no more bytes.
 	Write(p []byte) (int, error)
 
 	// Text returns all bytes that were written.
@@ -205,15 +204,14 @@ type Stream interface {
 	// never decreases. It is 0 for an answer that is not streamed.
 	Safe() int
 
-	// Take returns the bytes from the cursor to Safe, and moves the cursor
-	// behind them. It returns nil if there are none.
+	// Take returns the bytes from the cursor to Safe, and moves the cursor to Safe. It returns
+	// nil without such bytes.
 	Take() []byte
 
-	// KeepAlive returns bytes for the client that only say that the answer
-	// continues. They follow the bytes that were taken. If nothing was
-	// taken, they begin with the event that opens the answer. KeepAlive
-	// returns nil if the answer is not a stream, or if that event has not
-	// been read yet.
+	// KeepAlive returns bytes that only tell the client that the answer continues. They follow
+	// the bytes that were taken. If nothing was taken, they begin with the event that opens the
+	// answer. KeepAlive returns nil if the answer is not a stream, or if that event has not been
+	// read yet.
 	KeepAlive() []byte
 
 	// Taken returns the position of the cursor: the number of bytes that
@@ -223,7 +221,7 @@ type Stream interface {
 	// Sent returns the bytes that were taken.
 	Sent() string
 
-	// Pending returns what was read behind them.
+	// Pending returns the received bytes after them.
 	Pending() string
 
 	// IsStream reports whether the bytes are a stream: server-sent events,
@@ -234,8 +232,7 @@ type Stream interface {
 	// reading. A server may keep the connection open after it.
 	Ended() bool
 
-	// Close ends the input and returns the answer. The errors are those of
-	// DecodeResponse.
+	// Close ends the input and returns the answer. It has the errors of DecodeResponse.
 	Close() (*middleware.Response, error)
 
 	// Rest returns the bytes that must follow those that were taken, so that
@@ -251,8 +248,8 @@ type Stream interface {
 	// events contain code if the format has a place for it.
 	Fail(status int, code, message string) []byte
 
-	// Failure returns the event in which the provider sent the error that
-	// Close returned, with the same bytes. It returns nil if there is none.
+	// Failure returns the event in which the provider sent the error that Close returned, with
+	// the same bytes. It returns nil for an answer without such an event.
 	Failure() []byte
 
 	// Passed returns the form in which written bytes must follow those that
@@ -278,8 +275,13 @@ type format struct{ codec.Format }
 
 func (format) sealed() {}
 
-// RenamePrevious replaces the id of the answer that a request continues from. A format whose requests can continue from an
-// earlier answer has the method.
+// DecodeResponse reads a whole answer as a stream that comes in one piece.
+func (f format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
+	return codec.Decode(f.Format.NewStream(req, nil), body)
+}
+
+// RenamePrevious replaces the id of the answer that a request continues from. A format whose
+// requests can continue from an earlier answer has the method.
 func (f format) RenamePrevious(body []byte, rename func(id string) string) []byte {
 	if r, ok := f.Format.(interface {
 		RenamePrevious(body []byte, rename func(id string) string) []byte
@@ -289,8 +291,8 @@ func (f format) RenamePrevious(body []byte, rename func(id string) string) []byt
 	return body
 }
 
-// UnavailableStatus returns the status for a provider that cannot be reached. A format whose clients repeat a 5xx too
-// often has the method.
+// UnavailableStatus returns the status for a provider that cannot be reached. A format whose
+// clients repeat a 5xx too often has the method.
 func (f format) UnavailableStatus(status int) int {
 	if u, ok := f.Format.(interface{ UnavailableStatus(status int) int }); ok {
 		return u.UnavailableStatus(status)

@@ -82,7 +82,7 @@ func describe(out io.Writer, resp *middleware.Response) {
 			fmt.Fprintf(out, "   attempt %d, asked again: %s: %s\n", i+1, issue.Code, issue.Message)
 		}
 	}
-	if n := rescue.Calls(resp.Report); n > 0 {
+	if n := resp.Report.Rescued(); n > 0 {
 		fmt.Fprintf(out, "   written as text, %d: %q\n", n, resp.Report.Attempts[resp.Report.Final].Changes[0].Before)
 	}
 }

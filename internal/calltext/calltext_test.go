@@ -17,15 +17,15 @@ func TestJSON(t *testing.T) {
 		state calltext.State
 		raw   string
 	}{
-		`{"a": 1} and {"b": 2}`: {calltext.Whole, `{"a": 1}`},
-		long + "</x>":           {calltext.Whole, long},
-		long[:2000]:             {calltext.More, ""},
-		`{"a`:                   {calltext.More, ""},
-		`{'a': 1}`:              {calltext.Broken, ""},
+		`{"a": 1} and {"b": 2}`: {calltext.Complete, `{"a": 1}`},
+		long + "</x>":           {calltext.Complete, long},
+		long[:2000]:             {calltext.Partial, ""},
+		`{"a`:                   {calltext.Partial, ""},
+		`{'a': 1}`:              {calltext.Malformed, ""},
 	} {
 		v, end, state := calltext.JSON("  "+text, 2)
 		require.Equal(t, c.state, state, text)
-		if state == calltext.Whole {
+		if state == calltext.Complete {
 			require.Equal(t, c.raw, v.Raw())
 			require.Equal(t, 2+len(c.raw), end)
 		}
@@ -41,19 +41,19 @@ func TestSpelled(t *testing.T) {
 		raw   string
 		final bool
 	}{
-		"{'a': True,}</x> b":        {calltext.Whole, `{"a": true}`, false},
-		"{'a': '</x>'}</x>":         {calltext.Whole, `{"a": "</x>"}`, false},
-		`{"a": 1}}} </x>`:           {calltext.Whole, `{"a": 1}`, false},
-		"{'a': 1":                   {calltext.More, "", false},
-		"{'a': 1}":                  {calltext.Whole, `{"a": 1}`, true},
-		"{'a': {'b': 'c'}</x>":      {calltext.Broken, "", true},
-		"{'a': {'b': 'c'}":          {calltext.Broken, "", true},
-		"{'a': b}</x>":              {calltext.Broken, "", true},
-		"{'a': '</x></x></x></x>'}": {calltext.Broken, "", true}, // more marks than are tried
+		"{'a': True,}</x> b":        {calltext.Complete, `{"a": true}`, false},
+		"{'a': '</x>'}</x>":         {calltext.Complete, `{"a": "</x>"}`, false},
+		`{"a": 1}}} </x>`:           {calltext.Complete, `{"a": 1}`, false},
+		"{'a': 1":                   {calltext.Partial, "", false},
+		"{'a': 1}":                  {calltext.Complete, `{"a": 1}`, true},
+		"{'a': {'b': 'c'}</x>":      {calltext.Malformed, "", true},
+		"{'a': {'b': 'c'}":          {calltext.Malformed, "", true},
+		"{'a': b}</x>":              {calltext.Malformed, "", true},
+		"{'a': '</x></x></x></x>'}": {calltext.Malformed, "", true}, // more marks than are tried
 	} {
 		v, end, state := calltext.Spelled(text, 0, c.final, "</x>")
 		require.Equal(t, c.state, state, text)
-		if state == calltext.Whole {
+		if state == calltext.Complete {
 			require.Equal(t, c.raw, v.Raw())
 			require.True(t, end == len(text) || strings.HasPrefix(text[end:], "</x>"), text)
 		}

@@ -15,10 +15,10 @@ type State uint8
 
 // The states.
 const (
-	None   State = iota // something else
-	More                // the text ends inside of something that may be it
-	Whole               // the thing
-	Broken              // the thing, with a fault
+	None      State = iota // something else
+	Partial                // the text ends inside of something that may be it
+	Complete               // the thing
+	Malformed              // the thing, with a fault
 )
 
 // AnySize reads JSON of any size: rawjson takes linear time, and the codec has
@@ -38,16 +38,16 @@ func JSON(text string, i int) (v rawjson.Value, end int, _ State) {
 		}
 		if err == nil {
 			_, n := doc.Root().Span()
-			return doc.Root(), i + n, Whole
+			return doc.Root(), i + n, Complete
 		}
 		// A piece may end inside of an escape or a word.
 		cut := bad != nil && (bad.AtEnd || bad.Offset+len(`\uD83D\uDE00`) > len(piece))
 		switch {
 		case i+size < len(text) && cut:
 		case bad != nil && bad.AtEnd:
-			return rawjson.Value{}, 0, More
+			return rawjson.Value{}, 0, Partial
 		default:
-			return rawjson.Value{}, 0, Broken
+			return rawjson.Value{}, 0, Malformed
 		}
 	}
 }
@@ -69,7 +69,7 @@ func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, 
 			}
 		}
 		if n < 0 && !final {
-			return rawjson.Value{}, 0, More
+			return rawjson.Value{}, 0, Partial
 		}
 		end := len(text)
 		if n >= 0 {
@@ -77,7 +77,7 @@ func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, 
 		}
 		if json, ok := mend.JSON(text[i:end]); ok {
 			if doc, err := rawjson.Parse(json, AnySize); err == nil {
-				return doc.Root(), end, Whole
+				return doc.Root(), end, Complete
 			}
 		}
 		if n < 0 {
@@ -85,5 +85,5 @@ func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, 
 		}
 		at = end + 1
 	}
-	return rawjson.Value{}, 0, Broken
+	return rawjson.Value{}, 0, Malformed
 }

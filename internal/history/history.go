@@ -9,16 +9,12 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// maxEcho is the most of the arguments of one call that is echoed if they are
-// not one JSON object, in bytes.
-const maxEcho = 8 << 10
-
-// maxEchoed is the most of the arguments of one message that is echoed if they
-// are JSON objects, in bytes.
-const maxEchoed = 1 << 20
-
-// maxSaid is the most of the text of one message that is echoed, in bytes.
-const maxSaid = 64 << 10
+// Bounds of Echo, in bytes.
+const (
+	maxPartial = 8 << 10  // of the arguments of one call that are not one JSON object
+	maxWhole   = 1 << 20  // of the arguments of one message that are JSON objects
+	maxText    = 64 << 10 // of the text of one message
+)
 
 // Echo returns m in a form that providers accept in the history of a request.
 // Anthropic, Gemini and most servers reject arguments that are not one JSON
@@ -38,15 +34,15 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	for i := range tools {
 		declared[tools[i].Name] = true
 	}
-	shorten(&m)
-	left := maxEchoed
+	clipText(&m)
+	left := maxWhole
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
 		if c.Kind != middleware.KindFunction {
 			continue
 		}
 		sent := c.Arguments
-		if c.Arguments = rawjson.WholeMembers(sent, max(left, maxEcho), maxEcho); c.Arguments == sent {
+		if c.Arguments = rawjson.WholeMembers(sent, max(left, maxPartial), maxPartial); c.Arguments == sent {
 			left -= len(sent)
 		}
 		if !declared[c.Name] {
@@ -56,11 +52,12 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	return m
 }
 
-// maxName is the length of the longest function name that OpenAI accepts. The
-// name may hold letters, digits, "_" and "-" (API reference,
+// maxName is the length of the longest function name that OpenAI accepts. A name has
+// letters, digits, "_" and "-" (API reference,
 // messages[].tool_calls[].function.name).
 const maxName = 64
 
+// plainName returns name with characters and a length that providers accept.
 func plainName(name string) string {
 	b := []byte(name)
 	b = b[:min(len(b), maxName)]
@@ -75,9 +72,9 @@ func plainName(name string) string {
 	return string(b)
 }
 
-// Recent returns the last of the failed turns of a step. Together they have at
-// most limit bytes of text, names and arguments; the last turn is always
-// included. It limits what failed turns add to a request.
+// Recent returns the last of the failed turns of a step, so that a request stays bounded.
+// Together they have at most limit bytes of text, names and arguments. The last turn is
+// always included.
 func Recent(turns [][]middleware.Message, limit int) [][]middleware.Message {
 	size := 0
 	for n := len(turns) - 1; n >= 0; n-- {
@@ -88,6 +85,7 @@ func Recent(turns [][]middleware.Message, limit int) [][]middleware.Message {
 	return turns
 }
 
+// sizeOf returns the bytes of text, data, names and arguments in a turn.
 func sizeOf(turn []middleware.Message) int {
 	size := 0
 	for _, m := range turn {
@@ -101,10 +99,10 @@ func sizeOf(turn []middleware.Message) int {
 	return size
 }
 
-// shorten cuts the text of m to maxSaid bytes. Reasoning stays complete,
-// because providers sign it.
-func shorten(m *middleware.Message) {
-	left := maxSaid
+// clipText cuts the text of m to maxText bytes. Reasoning stays complete, because providers
+// sign it.
+func clipText(m *middleware.Message) {
+	left := maxText
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		if p.Kind != middleware.PartText {
@@ -115,10 +113,11 @@ func shorten(m *middleware.Message) {
 	}
 }
 
-// Said returns a text of the model for the history. Many servers refuse an empty message,
-// and two of the user in a row, so that a blank one becomes "(empty)".
-func Said(text string) middleware.Message {
-	if blank(text) {
+// Text returns an assistant message with a text. A blank text becomes "(empty)": many
+// servers refuse an empty message, and also two consecutive messages of the user, so
+// that the message cannot be left out.
+func Text(text string) middleware.Message {
+	if isBlank(text) {
 		text = "(empty)"
 	}
 	return middleware.Assistant(text)

@@ -17,44 +17,44 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 	if !anyIDBroken(history, m) {
 		return m
 	}
-	place, taken := idsOf(history)
+	place, used := idsOf(history)
 	m = m.Clone()
 	own := map[string]bool{} // a new id must not equal the valid id of a later call
 	for _, c := range m.ToolCalls {
 		own[c.ID] = true
 	}
-	seen := map[string]bool{}
+	assigned := map[string]bool{}
 	for i := range m.ToolCalls {
 		place++
 		id := m.ToolCalls[i].ID
-		if blank(id) || taken[id] || seen[id] {
+		if isBlank(id) || used[id] || assigned[id] {
 			id = madeUpPrefix + strconv.Itoa(place)
-			for n := 2; taken[id] || seen[id] || own[id]; n++ {
+			for n := 2; used[id] || assigned[id] || own[id]; n++ {
 				id = madeUpPrefix + strconv.Itoa(place) + "_" + strconv.Itoa(n)
 			}
 			m.ToolCalls[i].ID = id
 		}
-		seen[id] = true
+		assigned[id] = true
 	}
 	return m
 }
 
-// NewIDs returns a function that names the calls behind history by their places: the
-// n-th call of the conversation is prefix_n.
+// NewIDs returns a function that returns the ids of new calls after history. The n-th call
+// of the conversation gets the id prefix_n.
 func NewIDs(history []middleware.Message, prefix string) func() string {
-	place, taken := idsOf(history)
+	place, used := idsOf(history)
 	return func() string {
 		place++
 		id := prefix + "_" + strconv.Itoa(place)
-		for n := 2; taken[id]; n++ {
+		for n := 2; used[id]; n++ {
 			id = prefix + "_" + strconv.Itoa(place) + "_" + strconv.Itoa(n)
 		}
-		taken[id] = true
+		used[id] = true
 		return id
 	}
 }
 
-// idsOf returns the number of calls in history, and their ids.
+// idsOf returns the number of calls in history, and the set of their ids.
 func idsOf(history []middleware.Message) (calls int, ids map[string]bool) {
 	ids = map[string]bool{}
 	for _, h := range history {
@@ -74,7 +74,7 @@ func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
 		return anyIDOfMany(history, m)
 	}
 	for i, c := range m.ToolCalls {
-		if blank(c.ID) || hasID(m.ToolCalls[:i], c.ID) {
+		if isBlank(c.ID) || hasID(m.ToolCalls[:i], c.ID) {
 			return true
 		}
 		for j := range history {
@@ -86,6 +86,7 @@ func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
 	return false
 }
 
+// hasID reports whether one of calls has the id.
 func hasID(calls []middleware.ToolCall, id string) bool {
 	for i := range calls {
 		if calls[i].ID == id {
@@ -95,11 +96,12 @@ func hasID(calls []middleware.ToolCall, id string) bool {
 	return false
 }
 
+// anyIDOfMany is anyIDBroken with a set.
 func anyIDOfMany(history []middleware.Message, m middleware.Message) bool {
 	own := make(map[string]bool, len(m.ToolCalls))
 	for i := range m.ToolCalls {
 		id := m.ToolCalls[i].ID
-		if blank(id) || own[id] {
+		if isBlank(id) || own[id] {
 			return true
 		}
 		own[id] = true
@@ -114,7 +116,8 @@ func anyIDOfMany(history []middleware.Message, m middleware.Message) bool {
 	return false
 }
 
-func blank(id string) bool { return strings.TrimSpace(id) == "" }
+// isBlank reports whether s is empty or white space.
+func isBlank(id string) bool { return strings.TrimSpace(id) == "" }
 
 const madeUpPrefix = "toolmend_"
 

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Access says who may read the page. Each of the two opens it.
+// Access is who may read the page. The token and the key each open it.
 type Access struct {
 	// Token is part of the address that opens the page. See NewToken.
 	Token string
 	// Key is the password for HTTP Basic authentication, with any user name.
-	// "" means that there is none.
+	// "" means that no key opens the page.
 	Key string
 }
 
@@ -35,8 +35,8 @@ type guard struct {
 }
 
 // newGuard returns a guard for the paths below root. The cookie's name and value
-// derive from the token. The name differs between gateways because a cookie
-// counts for all ports of a host; the value does not tell the token.
+// derive from the token. The name differs between gateways, because a browser sends a
+// cookie to all ports of a host. The value does not reveal the token.
 func newGuard(root string, a Access) *guard {
 	g := &guard{root: root, token: sha256.Sum256([]byte(a.Token))}
 	name, value := sha256.Sum256([]byte("name "+a.Token)), sha256.Sum256([]byte("value "+a.Token))

@@ -16,7 +16,7 @@ import (
 type filter struct {
 	Model, Tool string // exact, as labels
 	Outcome     outcome
-	Search      string // a part of what searchText returns, in any case
+	Search      string // a part of the result of searchText, in upper or lower case
 }
 
 // The parameters of the query.
@@ -60,8 +60,7 @@ func (f filter) matches(e *entry, model string, tools []string) bool {
 		(f.Search == "" || strings.Contains(searchText(&e.step), strings.ToLower(f.Search)))
 }
 
-// around returns the entries that f selects right before and after a number; nil if
-// there is none.
+// around returns the entries that f selects directly before and after a number, or nil.
 func (f filter) around(number uint64, entries []*entry) (older, newer *entry) {
 	for _, e := range f.choose(entries).entries { // the newest first
 		switch {
@@ -84,7 +83,7 @@ type selected struct {
 	all      int
 }
 
-// choose returns what f selects of entries.
+// choose returns the entries that f selects, and the choices for other filters.
 func (f filter) choose(entries []*entry) selected {
 	s := selected{outcomes: map[outcome]int{}, all: len(entries)}
 	models, tools := map[string]bool{}, map[string]bool{}

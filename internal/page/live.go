@@ -24,7 +24,7 @@ type liveView struct {
 	Older    string // the address of the next rows, or ""
 	Top      string // the address of the first rows
 	Filtered bool
-	Dated    bool   // a row shows a date beside the time
+	Dated    bool   // a row shows a date in front of the time
 	Query    string // of the links to steps
 	// No row has such a value. More rows may come if the page is live.
 	NoTime, NoTokens, NoDuration bool
@@ -40,8 +40,8 @@ type chip struct {
 	Current bool
 }
 
-// live serves the list of steps. Query: those of filter, before (a number: only
-// older steps), after (only newer ones).
+// live serves the list of steps. Its query has the members of a filter, before (a number: only
+// older steps) and after (only newer ones).
 func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	f := filterOf(query)

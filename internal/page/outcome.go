@@ -11,7 +11,7 @@ import (
 // outcome is the result of a step for the client, as one word.
 type outcome string
 
-// The outcomes; see shown for what they mean.
+// The outcomes; outcomeMarks has their meanings.
 const (
 	valid     outcome = "valid"
 	repaired  outcome = "repaired"
@@ -25,8 +25,8 @@ const (
 // outcomes are all outcomes, in the order in which they are listed.
 var outcomes = []outcome{valid, repaired, reasked, invalid, unchecked, failed, noCalls}
 
-// outcomeMarks is how outcomes are shown: a sign, so that no one needs to tell colours apart, the
-// class in the style sheet, and what the outcome means, as a sentence without its end.
+// outcomeMarks are shown for outcomes: a sign, because not everyone can distinguish the colours,
+// the class in the style sheet, and the meaning as a sentence without its full stop.
 var outcomeMarks = map[outcome]struct{ sign, class, meaning string }{
 	valid:     {"✓", "valid", "every call was valid as the model first sent it"},
 	repaired:  {"✎", "repaired", "a call was repaired"},
@@ -40,7 +40,7 @@ var outcomeMarks = map[outcome]struct{ sign, class, meaning string }{
 // Sign returns the sign of o.
 func (o outcome) Sign() string { return outcomeMarks[o].sign }
 
-// Meaning returns what o means.
+// Meaning returns the meaning of o, for people.
 func (o outcome) Meaning() string { return outcomeMarks[o].meaning }
 
 // Class returns the class of o in the style sheet.

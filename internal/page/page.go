@@ -1,5 +1,5 @@
-// Package page shows steps in a browser: as they pass through a gateway, or
-// those of a recording.
+// Package page shows steps in a browser: the steps that pass through a gateway, or the
+// steps of a recording.
 //
 //	steps := page.NewSteps(32<<20)
 //	token := page.NewToken()
@@ -31,16 +31,16 @@ type Options struct {
 	// New serves are Root or below it.
 	Root   string
 	Access Access
-	// About says what the steps are of, such as the name of a file.
+	// About is the source of the steps, such as the name of a file.
 	About string
-	// Figures are those of all steps, if there are more than fit into memory. Their
-	// ids must be the numbers that Steps.Add returned. nil means that the steps in
-	// memory are counted.
+	// Figures are the figures of all steps, if there are more than fit into memory. Their
+	// ids must be the numbers that Steps.Add returned. nil means the figures of the steps
+	// in memory.
 	Figures *report.Figures
 	// Sections are shown with the figures by tool.
 	Sections []report.Section
-	// Hints returns what would help with the calls of a tool. nil means that nothing
-	// is known.
+	// Hints returns settings that would help with the calls of a tool. nil means that
+	// there are no hints.
 	Hints func(tool string) report.Section
 	// Live means that further steps may be added, so the browser asks for them.
 	Live bool
@@ -52,8 +52,8 @@ var htmlFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// templates are those of package report, and the page's own. They are parsed
-// once, at their first use: their text is part of the program.
+// templates are the templates of package report and of the page. They are parsed at their first
+// use.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(report.Templates().Funcs(template.FuncMap{
 		"keptText": kept.text,
@@ -131,7 +131,7 @@ func (h *handler) static(w http.ResponseWriter, r *http.Request, name string) {
 	_, _ = w.Write(body)
 }
 
-// view is what all views have.
+// view has the fields of all views.
 type view struct {
 	Root, About string
 	Name        string // of the view, such as "live"
@@ -141,14 +141,14 @@ type view struct {
 	Kept        kept
 }
 
-// kept says what is in memory.
+// kept is the number and the size of the steps in memory.
 type kept struct {
 	Steps int    `json:"steps"`
 	Bytes int64  `json:"bytes"`
 	Of    uint64 `json:"of"` // steps in all; the others had no room
 }
 
-// text says how many steps are in memory.
+// text returns k for people.
 func (k kept) text() string {
 	if uint64(k.Steps) < k.Of {
 		return text.Number(k.Steps) + " of " + text.Number(k.Of) + " steps in memory"
@@ -167,8 +167,8 @@ func (h *handler) view(r *http.Request, name, title string) view {
 // asJSON reports whether r asks for the JSON twin of a view.
 func asJSON(r *http.Request) bool { return r.URL.Query().Get("format") == "json" }
 
-// write writes a view: twin as JSON if the query says so, else data by the template
-// of the name.
+// write writes a view: twin as JSON if the query has format=json, else data by the template of
+// the name.
 func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, name string, data, twin any) {
 	var out bytes.Buffer
 	if asJSON(r) {
@@ -189,7 +189,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, name
 	_, _ = w.Write(out.Bytes())
 }
 
-// refuse says how to open the page.
+// refuse responds to a request without access, and explains how to open the page.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request) {
 	if h.guard.key != nil && !asJSON(r) { // the script of the page must not make the browser ask for a password
 		w.Header().Set("WWW-Authenticate", `Basic realm="Toolmend", charset="UTF-8"`)
@@ -199,13 +199,13 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, http.StatusUnauthorized, "denied", v, map[string]string{"error": why})
 }
 
-// denied is what is shown instead of a view.
+// denied is the view of an error.
 type denied struct {
 	view
 	Why string
 }
 
-// missing says that there is nothing at an address.
+// missing responds to a request for an address without a view.
 func (h *handler) missing(w http.ResponseWriter, r *http.Request, why string) {
 	h.write(w, r, http.StatusNotFound, "missing", denied{h.view(r, "", "Not found"), why}, map[string]string{"error": why})
 }

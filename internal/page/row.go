@@ -10,8 +10,8 @@ import (
 	"github.com/toolmend/toolmend/internal/text"
 )
 
-// row is what the list shows of a step. All texts are on one line, short, and
-// without characters that change what is around them.
+// row is a step as the list shows it. All texts are short, on one line, and without characters
+// that change the text around them.
 type row struct {
 	Number   uint64    `json:"number"`
 	Time     time.Time `json:"time,omitzero"`
@@ -27,7 +27,7 @@ type row struct {
 	Client   string    `json:"client,omitzero"`
 	Source   string    `json:"source,omitzero"`
 
-	// What the cells of the row say, for the script that adds rows.
+	// Cells are the texts of the cells, for the script that adds rows.
 	Cells map[string]string `json:"cells"`
 }
 
@@ -95,7 +95,7 @@ func rowOf(s *report.Step) row {
 	return r
 }
 
-// more says how many faults there are beside the first.
+// more returns the number of further faults for people, or "".
 func more(faults int) string {
 	if faults < 2 {
 		return ""
@@ -151,8 +151,8 @@ func span(d time.Duration) string {
 // maxSearch is how many bytes of a step a search looks at.
 const maxSearch = 4 << 10
 
-// searchText returns what a search looks at: names, codes, pointers, rules and
-// the beginning of the arguments.
+// searchText returns the text that is searched: names, codes, pointers, rules and the beginning of
+// the arguments.
 func searchText(s *report.Step) string {
 	var b strings.Builder
 	add := func(t string) {

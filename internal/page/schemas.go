@@ -43,7 +43,7 @@ type schemaRow struct {
 	Steps string `json:"-"` // the address of the steps with calls to the tool
 }
 
-// inspector tells which schemas can be used. It keeps what it has compiled.
+// inspector reports which schemas can be used. It remembers compiled schemas.
 var inspector = sync.OnceValue(func() *argsvalidate.Validator { return argsvalidate.NewValidator(argsvalidate.Options{}) })
 
 // schemas serves the schemas that cannot be used, of all tools that requests

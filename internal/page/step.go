@@ -65,7 +65,7 @@ func (h *handler) address(e *entry, f filter) string {
 	return h.Root + "/steps/" + strconv.FormatUint(e.number, 10) + f.query()
 }
 
-// hints returns what would help with the first tools whose calls are not valid in the end.
+// hints returns the hints for the first tools whose calls are still not valid.
 func (h *handler) hints(s *report.Step) []report.Section {
 	var tools []string
 	var out []report.Section
@@ -80,7 +80,7 @@ func (h *handler) hints(s *report.Step) []report.Section {
 // maxID is how many bytes of an id are shown.
 const maxID = 500
 
-// facts returns what is known about a step, without what is not.
+// facts returns the known facts about a step.
 func facts(e *entry, r row) []fact {
 	s, usage := &e.step, e.step.Usage()
 	var all []fact
@@ -117,9 +117,8 @@ func facts(e *entry, r row) []fact {
 	return all
 }
 
-// attempts returns the attempts of a step. A later call that has no marks of its own
-// is compared with the call to the same tool in the attempt before: what the model
-// changed after it was told what is wrong.
+// attempts returns the attempts of a step. A later call without marks of its own is compared with
+// the call to the same tool in the attempt before, which shows how the model reacted to the error.
 func attempts(s *report.Step) []attempt {
 	var out []attempt
 	for i, a := range report.ViewStep(s) {
@@ -158,8 +157,8 @@ func callTo(a *report.Attempt, c *report.Call) (match *report.Call) {
 // maxSchemaText is how many bytes of a schema a page shows.
 const maxSchemaText = 64 << 10
 
-// schemaLimits are those of a schema that is indented. The indent of a deep one takes far
-// more than its text.
+// schemaLimits limit the schemas that are indented. The white space of a deep one is much longer
+// than its text.
 var schemaLimits = rawjson.Limits{Bytes: maxSchemaText, Depth: 64, Number: -1, Exponent: -1, AnyBytes: true}
 
 // schemasOf returns the schemas of the tools that a step calls.

@@ -215,14 +215,14 @@ func (s *Steps) get(number uint64) *entry {
 	return nil
 }
 
-// kept says how much is kept, and of how many steps.
+// kept returns the number and the size of the steps in memory, and the number of all steps.
 func (s *Steps) kept() (steps int, bytes int64, of uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.plain) + len(s.faulty), s.bytes, s.last
 }
 
-// Sizes of what a step holds beside its texts, about.
+// The approximate sizes of the parts of a step that are not texts.
 const (
 	entryOverhead   = 1 << 10
 	attemptOverhead = 512
@@ -232,9 +232,9 @@ const (
 	maxText         = 1 << 20 // bytes of a text that is kept
 )
 
-// compact returns a deep copy of a step without its tools, and how many bytes its texts
-// have. They are copies: those of a step are parts of whole requests and answers. Any
-// text may be long: models choose also the names and the ids of their calls.
+// compact returns a deep copy of a step without its tools, and the bytes of its texts. The texts
+// are copied because the texts of s share the memory of whole requests and answers. They are clipped
+// at limit, because models choose the names and the ids of their calls too.
 func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 	clone := func(texts ...*string) {
 		for _, t := range texts {
@@ -291,7 +291,7 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + fmt.Sprintf("… (%d bytes more)", len(text)-limit)
 }
 
-// listsOf returns about how many bytes the lists of a compact step take, beside texts.
+// listsOf returns the approximate bytes of the lists of a compact step, without texts.
 func listsOf(s *report.Step) int64 {
 	n := 16 * len(s.Notes)
 	for _, a := range s.Attempts {
@@ -303,8 +303,8 @@ func listsOf(s *report.Step) int64 {
 	return int64(n)
 }
 
-// keyOf returns the hash of what is kept of tools. It cannot be foreseen, so no client
-// can make it equal for different tools.
+// keyOf returns a hash of the remembered parts of tools. Its seed is random, so a client cannot
+// find different tools with an equal hash.
 func (s *Steps) keyOf(tools []middleware.Tool) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)

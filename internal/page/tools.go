@@ -12,12 +12,12 @@ import (
 // maxFigures is how many rows a table of figures shows.
 const maxFigures = 100
 
-// toolsView is the figures by tool, or those of one tool by model.
+// toolsView has the figures by tool, or the figures of one tool by model.
 type toolsView struct {
 	view
 	Tool   string // "" means all
 	Steps  string // the address of the steps with Tool
-	Failed string // the address of those of them that are invalid; "" if there is none
+	Failed string // the address of the invalid ones, or ""
 	Schema string // the address of its schema
 	Total  report.Counts
 	Asks   bool // models may be asked again
@@ -25,7 +25,7 @@ type toolsView struct {
 	ByTool figuresView // of one tool, by model
 	Places report.PlacesView
 	Pairs  figuresView // without a tool only: by tool and model
-	// Sections are those of the Options, or the hints of the tool.
+	// Sections are the sections of the Options, or the hints of the tool.
 	Sections []report.Section
 }
 
@@ -142,8 +142,8 @@ func (h *handler) summary(tool string) report.Summary {
 	return sum
 }
 
-// narrow replaces the figures of one tool, which are those of the steps in memory, by
-// those of all steps. Those that are not kept by tool are left out.
+// narrow replaces the figures of one tool, which count the steps in memory, by figures of all
+// steps. Figures that are not kept by tool are left out.
 func narrow(s *report.Summary, all report.Summary, tool string) {
 	other := func(name string) bool { return name != tool }
 	tools := slices.DeleteFunc(all.Tools, func(r report.Row) bool { return other(r.Tool) })

@@ -2,9 +2,8 @@ package proxy
 
 import "sync"
 
-// Buffer is what the body of a response is read through. An open stream keeps one while it
-// waits, so that is a small one. Where more has arrived than that takes, the rest is read and
-// sent in one piece.
+// Buffer is the memory into which the body of a response is read. It is small at first, because an
+// open stream keeps it while it waits. If a read fills it, the next read uses a large one.
 type Buffer struct {
 	pool *sync.Pool
 	b    *[]byte
@@ -21,8 +20,7 @@ func buffersOf(size int) *sync.Pool {
 	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
 }
 
-// NewBuffer returns a Buffer for a body of that many bytes. A negative number is an
-// unknown one.
+// NewBuffer returns a Buffer for a body of size bytes. A negative size is unknown.
 func NewBuffer(size int64) *Buffer {
 	b := &Buffer{}
 	b.use(size > smallBuffer)
@@ -32,9 +30,8 @@ func NewBuffer(size int64) *Buffer {
 // Bytes returns the memory, until the next call of another method.
 func (b *Buffer) Bytes() []byte { return *b.b }
 
-// Next prepares b for the next read, where the last one brought n bytes. More is there to
-// be read if they nearly filled b: a read through net/http brings somewhat less than the
-// 4 KB that it buffers itself.
+// Next prepares b for the next read after a read of n bytes. If they nearly filled b, more bytes
+// are waiting: a read through net/http returns somewhat less than its own buffer of 4 KB.
 func (b *Buffer) Next(n int) { b.use(n > len(*b.b)*3/4) }
 
 func (b *Buffer) use(large bool) {

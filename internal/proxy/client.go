@@ -19,7 +19,7 @@ import (
 // that net/http adds. Its methods may be called concurrently.
 type Client struct {
 	http.ResponseWriter
-	Note      any // what the base tells a Refuse about the request
+	Note      any // from the base, for a Refuse
 	control   *http.ResponseController
 	hijacked  bool
 	request   *endedBody // nil if the request has no body
@@ -45,7 +45,7 @@ func ClientOf(ctx context.Context) *Client {
 	return c
 }
 
-// WithClient returns a context whose requests count as those of a client of a proxy.
+// WithClient returns a context whose requests are treated as requests of a client of a proxy.
 func WithClient(ctx context.Context) context.Context {
 	return context.WithValue(ctx, clientKey{}, &Client{})
 }
@@ -145,8 +145,7 @@ func (c *Client) flush() error {
 	return nil
 }
 
-// Trail ends the response with trailers. announced says how many Begin has
-// announced.
+// Trail ends the response with trailers. announced is the number of trailers that Begin announced.
 func (c *Client) Trail(trailers http.Header, announced int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 // and message a text for people. It holds nothing of the request.
 type Refuse func(w http.ResponseWriter, r *http.Request, status int, code, message string)
 
-// ErrSent is what the base of a proxy returns if it has written the response to the
-// Client, to its end. If it has written a part, it returns another error.
+// ErrSent is the error that the base of a proxy returns if it has written the whole response to
+// the Client. After a part of it, the base returns another error.
 var ErrSent = errors.New("proxy: the client has the response")
 
 // proxy is the handler of New.
@@ -34,10 +34,10 @@ type proxy struct {
 	switching *httputil.ReverseProxy // for requests that switch to another protocol
 }
 
-// New returns a proxy that appends the path of a request to that of upstream,
-// and sends the request by base. Bytes of a response are sent as they arrive; a body
-// that is an io.WriterTo has them all. If a response breaks off, the client's
-// connection is closed. base may write a response itself, by ClientOf.
+// New returns a proxy that appends the path of a request to the path of upstream, and sends the
+// request by base. Bytes of a response are sent as they arrive; a body that is an io.WriterTo is
+// written at once. If a response breaks off, the client's connection is closed. base may write a
+// response itself, by ClientOf.
 //
 // refuse responds if the upstream cannot be reached (502 or 504, see Refused), to
 // CONNECT and TRACE (405), to a path with a ".." segment in any spelling (400), and to a
@@ -153,7 +153,7 @@ func IsSigned(r *http.Request) bool {
 	return strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") || strings.Contains(r.URL.RawQuery, "X-Amz-Signature=")
 }
 
-// hops are the headers that belong to a connection, whatever Connection names.
+// hops are the headers that belong to a connection even if Connection does not name them.
 var hops = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 // withoutHops removes the hop-by-hop headers from h.

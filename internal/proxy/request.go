@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// endedBody returns io.EOF again and again at its end. http.Transport reads once
-// more there, to see that nothing follows. It takes every other error for a broken
-// request and closes the connection while the response is read. Without full
-// duplex, as behind a middleware that hides it, the body of net/http's server
-// returns such an error from the first byte of the response on.
+// endedBody returns io.EOF at every Read after its end. http.Transport reads once more there, and
+// takes every other error for a broken request: it closes the connection while the response is
+// read. Without full duplex, which a middleware may hide, the body of net/http's server returns
+// such an error from the first byte of the response on.
 type endedBody struct {
 	*steadyBody
 	ended  atomic.Bool
@@ -21,7 +20,7 @@ type endedBody struct {
 	shut   atomic.Bool // nothing may read it any more
 }
 
-// Read returns io.EOF after the end of the body, whatever net/http's body says then.
+// Read returns io.EOF after the end of the body, even if net/http's body returns another error.
 func (b *endedBody) Read(p []byte) (int, error) {
 	switch {
 	case b.ended.Load():
@@ -78,7 +77,7 @@ func (b *steadyBody) Read(p []byte) (int, error) {
 	start := time.Now()
 	b.limit(start.Add(bodyGrace + time.Duration(b.bytes)*(time.Second/bodyRate) - b.spent))
 	n, err := b.ReadCloser.Read(p)
-	b.limit(time.Time{}) // of HTTP/2, a deadline ends a body that nobody reads too; of HTTP/1, net/http may go on to read the connection
+	b.limit(time.Time{}) // in HTTP/2, a deadline also ends a body that is not read; in HTTP/1, net/http may go on to read the connection
 	b.bytes += int64(n)
 	b.spent += time.Since(start)
 	return n, err
@@ -116,15 +115,15 @@ func (c *Client) end() {
 	if c.bare || c.unread() {
 		_ = c.FlushError()
 	}
-	if c.continues { // a client that was not told to send the body will not do so
+	if c.continues { // a client that did not get the status 100 will not send the body
 		c.closeRequest(grace / 10)
 	} else {
 		c.closeRequest(grace)
 	}
 }
 
-// unread reports whether the end of the request's body was not reached, if the
-// connection's next request begins behind it.
+// unread reports whether the request's body was not read to its end, if the next request of the
+// connection follows it.
 func (c *Client) unread() bool {
 	return c.request != nil && !c.request.ended.Load() && !c.streams
 }
@@ -147,8 +146,8 @@ func (c *Client) closeRequest(wait time.Duration) {
 	_ = c.control.SetReadDeadline(time.Time{}) // net/http may be reading: at the deadline it would cancel the connection's requests
 }
 
-// hangUp tells net/http to close the connection after the response. Of its functions,
-// only MaxBytesReader can do so when the headers are sent.
+// hangUp makes net/http close the connection after the response. MaxBytesReader is its only
+// function that can do so after the headers were sent.
 func (c *Client) hangUp() {
 	w := c.ResponseWriter
 	for {

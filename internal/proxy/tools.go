@@ -19,10 +19,10 @@ const overlap = 64
 // requests hold tools: they count tokens.
 var uncalled = []string{"/count_tokens", ":counttokens", "/input_tokens", "/tokenize", "/token_counter", "/apply-template"}
 
-// WatchTools returns req with a body that is searched for tools while it is sent, and
-// what reports whether some were found. The body is neither kept nor parsed. A body that
-// is not text or is compressed, and one on a path whose answers hold no call, are not
-// searched: then found is nil. If end is set, the body fails where tools are found.
+// WatchTools returns req with a body that is searched for tools while it is sent. offers becomes
+// true when the body offers tools. The body is not stored or parsed. offers is nil for a body that
+// is not searched: one that is not text, is compressed, or is sent to a path whose answers hold
+// no calls. If end is set, the body fails with it where it offers tools.
 func WatchTools(req *http.Request, end error) (out *http.Request, offers *atomic.Bool) {
 	kind, _, _ := strings.Cut(strings.ToLower(req.Header.Get("Content-Type")), "/")
 	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || req.Header.Get("Content-Encoding") != "" ||

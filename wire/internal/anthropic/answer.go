@@ -13,8 +13,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read. It is what lens remembers behind the Native of a
-// response, and what a response is written with, in either form. It holds no parsed text.
+// answer is an answer as it was read. lens remembers it with the Native of a response, and a
+// changed response is written from it, as one object or as a stream. It holds no parsed text.
 // No field of it changes after reading.
 type answer struct {
 	lens.Answered
@@ -23,7 +23,7 @@ type answer struct {
 	figures middleware.Usage // what its usage counts
 	stop    string           // the provider's word for the finish reason
 
-	// what comes at the end of a stream beside the finish reason
+	// The end of a stream has these members, and the finish reason.
 	usage   string        // the last figures, "" for none
 	inDelta codec.Members // of message_delta
 	inEvent codec.Members
@@ -51,8 +51,8 @@ func (s *stream) readWhole(u *codec.Unit) error {
 	return codec.Borrow(s.a.message, s.readObject)
 }
 
-// readObject reads the object of an answer. It keeps no value of it. An error with calls
-// beside it is an answer.
+// readObject reads the object of an answer. It keeps no value of it. An object with both an
+// error and calls is an answer.
 func (s *stream) readObject(root rawjson.Value) error {
 	a, content := s.a, root.Get("content")
 	switch {
@@ -122,12 +122,7 @@ func mayBeCall(v rawjson.Value) bool {
 	case v.Kind() != rawjson.Object: // a list in the list of content, which a client may join with it
 		return namesCall(v)
 	case kind.Kind() != rawjson.String:
-		for m := range v.Each() {
-			if rawjson.Fold(m.Key()) == "input" {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(slices.Collect(v.Each()), func(m rawjson.Value) bool { return rawjson.Fold(m.Key()) == "input" })
 	case slices.Contains([]string{"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"}, kind.Str()),
 		strings.HasSuffix(kind.Str(), "_tool_result") && codec.HasNoCallWord(kind.Raw()), codec.HasNoCallWord(v.Raw()):
 		return false
@@ -159,14 +154,7 @@ func (a *answer) response() *middleware.Response {
 	}
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
 	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, cmp.Or(finishes[a.stop], middleware.FinishReason(a.stop)), withCache(a.figures)
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp
-}
-
-// DecodeResponse reads an answer that is complete.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
+	return on.Response(a)
 }
 
 // readAnswer reads an answer again.
@@ -211,10 +199,7 @@ func (a *answer) model(resp *middleware.Response) []lens.Member {
 // change is its own text as received, not the text that history has. In a stream, the
 // input of a call is a string with whatever the model wrote. The format has one choice.
 func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, error) {
-	if len(resp.Choices) > 0 {
-		return nil, codec.Unencodablef("this format has one choice: leave Response.Choices empty")
-	}
-	if err := codec.AnswerOnly(resp.Message); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	was := make([]string, len(a.blocks))
@@ -232,7 +217,7 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 		return asBlocks(text)[0], err
 	}, func(c middleware.ToolCall, at int) (string, error) {
 		same := at >= 0 && codec.SameCall(c, a.blocks[at].call)
-		if at >= 0 { // its input may not be that of its Native
+		if at >= 0 { // the Native may have another input, as history needs it
 			c.Native = on.Native(a.blocks[at].raw)
 		}
 		text, err := callText(c, streamed)
@@ -246,10 +231,9 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 	})
 }
 
-// stopNow returns the provider's word for the finish reason of resp. A finish
-// reason that a middleware set counts. One that it left alone follows the calls:
-// many clients run calls only if stop_reason says tool_use. A message that was cut off
-// stays cut off, whatever calls it has.
+// stopNow returns the provider's word for the finish reason of resp. A finish reason that a
+// middleware set counts. An unchanged one follows the calls: many clients run calls only if
+// stop_reason is tool_use. A message that was cut off stays cut off, whatever calls it has.
 func (a *answer) stopNow(resp *middleware.Response) string {
 	was, now := len(a.Is.Message.ToolCalls) > 0, len(resp.Message.ToolCalls) > 0
 	switch {
@@ -310,9 +294,9 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 	return a, &now, err
 }
 
-// Rest returns what follows the first sent bytes so that the client reads resp, the answer
-// of s, perhaps with changes behind what was shown, or a later answer, which follows as
-// further blocks of the message that was begun.
+// Rest returns the bytes after the first sent ones, so that the client reads resp. resp is the
+// answer of s, perhaps with changes after the shown part, or a later answer: its blocks then
+// follow in the same message.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
 }
@@ -378,9 +362,9 @@ func (c *continuation) closeShown() error {
 	return nil
 }
 
-// addBlocks writes the blocks of contents, but for what the client has of them. A later answer
-// brings no reasoning behind blocks of an earlier one, because the provider refuses a
-// history in which reasoning of two answers meets.
+// addBlocks writes the part of contents that the client does not have. After blocks of an
+// earlier answer, the reasoning of a later one is left out: the provider refuses a history
+// with reasoning of two answers.
 func (c *continuation) addBlocks(contents []string) error {
 	for i, text := range contents {
 		v, err := codec.ParseObject(text)
@@ -410,9 +394,9 @@ func (c *continuation) addBlocks(contents []string) error {
 	return nil
 }
 
-// complete writes the missing pieces of block i, which is v now. If the client has the end
-// of the block, and v is a longer text, the block is not complete: the text goes on in a new
-// block, behind what was sent.
+// complete writes the missing pieces of block i, which is v now. If the client has the end of
+// the block, and v is a longer text, complete is false: the text continues in a new block,
+// after the sent beginning.
 func (c *continuation) complete(i int, v rawjson.Value) (sent rawjson.Value, complete bool, err error) {
 	b, was, kind := c.shown[i], c.a.blocks[i], v.Get("type").Str()
 	switch {
@@ -423,8 +407,12 @@ func (c *continuation) complete(i int, v rawjson.Value) (sent rawjson.Value, com
 			return sent, false, err
 		}
 	}
-	if sent, err = b.clientBlock(v); err != nil {
-		return sent, false, err
+	had, err := b.text(asShown)
+	if err == nil {
+		sent, err = codec.ParseObject(had)
+	}
+	if err != nil || kind != b.kind {
+		return sent, false, codec.ErrShown
 	}
 	missing, err := c.deltas(i, v, sent, was.deltas)
 	switch {
@@ -458,9 +446,9 @@ type writer struct {
 	named bool
 }
 
-// event writes an event in the provider's manner: its name, and the same word as the type
-// in its data. Behind events without names there is none: a client that goes by names
-// would read only those that have one.
+// event writes an event as the provider does: its name, and the same word as the type in its
+// data. If the events before have no names, it has none: a client that reads names would skip
+// the nameless ones.
 func (w *writer) event(kind string, members ...lens.Member) {
 	if w.named {
 		w.out.WriteString("event: " + kind + "\n")
@@ -501,19 +489,6 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 	return err
 }
 
-// clientBlock returns what a client has of b, which is v now.
-func (b *building) clientBlock(v rawjson.Value) (rawjson.Value, error) {
-	text, err := b.text(asShown)
-	if err != nil {
-		return v, err
-	}
-	had, err := codec.ParseObject(text)
-	if err != nil || v.Get("type").Str() != b.kind {
-		return v, codec.ErrShown
-	}
-	return had, nil
-}
-
 // deltas returns the deltas of those kinds with what v has and had, its beginning, has not.
 // Deltas of one type in a row are one delta with several members.
 func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (string, error) {
@@ -542,7 +517,7 @@ func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (str
 	return out.out.String(), nil
 }
 
-// missing returns the pieces that now, a member of a block, has behind was, its beginning.
+// missing returns the pieces of now, a member of a block, after was, its beginning.
 func (d deltaKind) missing(now, was rawjson.Value) ([]string, error) {
 	switch {
 	case now.Raw() == was.Raw():
@@ -600,8 +575,8 @@ func withoutCache(u middleware.Usage) middleware.Usage {
 	return u
 }
 
-// usageText returns a usage object, with which a client that has figures has those of want.
-// It is "" without figures: none are invented. There may be a second account of the tokens
+// usageText returns a usage object that gives a client with the figures has the figures of
+// want. It is "" for an answer without figures. There may be a second account of the tokens
 // written to the cache, by how long they stay: five minutes is the provider's default.
 func usageText(usage string, has, want middleware.Usage) (string, error) {
 	v, err := codec.ParseObject(usage)
@@ -629,8 +604,8 @@ func usageText(usage string, has, want middleware.Usage) (string, error) {
 
 // finishes are the neutral words for a stop_reason, stops the provider's; unknown ones stay.
 var (
-	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop, "tool_use": middleware.FinishToolCalls,
-		"max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
+	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop,
+		"tool_use": middleware.FinishToolCalls, "max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
 	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
 		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
 )

@@ -155,8 +155,8 @@ func TestResponseUnencodable(t *testing.T) {
 	}
 }
 
-// A call of a stream may hold what no object can: it has no place in an answer
-// that is none.
+// A call of a stream may have arguments that are not JSON. They have no place in an answer
+// that is one object.
 func TestRubbishCannotMove(t *testing.T) {
 	t.Parallel()
 	streamed := decodeResponse(t, messageStream(toolBlockStart(0, "t1", "a"), inputDelta(0, `{"a`), blockStop(0), messageEnd("tool_use", 5)))
@@ -187,7 +187,7 @@ func TestResponseShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := format.DecodeResponse(decodeRequest(t, asked), []byte(x.body))
+			_, err := codec.Decode(format.NewStream(decodeRequest(t, asked), nil), []byte(x.body))
 			require.ErrorIs(t, err, x.err)
 		})
 	}
@@ -196,7 +196,7 @@ func TestResponseShape(t *testing.T) {
 // What is written is UTF-8, also where another block than a call has other bytes.
 func TestWrittenAnswerIsUTF8(t *testing.T) {
 	t.Parallel()
-	resp, err := format.DecodeResponse(nil, []byte(`{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"message","id":"c1","input":{"a":"`+"\xff\xfe"+`"}}],`+
+	resp, err := codec.Decode(format.NewStream(nil, nil), []byte(`{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"message","id":"c1","input":{"a":"`+"\xff\xfe"+`"}}],`+
 		`"stop_reason":"tool_use","usage":{}}`))
 	require.NoError(t, err)
 	out, err := format.EncodeResponse(resp)

@@ -11,30 +11,34 @@
 //	{"type": "tool_use", "id": …, "name": …, "input": {…}}
 //	{"type": "tool_result", "tool_use_id": …, "content": text or [block, …], "is_error": …}
 //
-// A user message with tool results becomes a tool message for each of them, and
-// a user message for what stands beside them. It is written as one message
-// again; fresh tool messages in a row become one, too. The system prompt is
+// A user message with tool results becomes a tool message for each result, and
+// a user message for the blocks between them. It is written as one message
+// again. Fresh tool messages in a row become one message, too. The system prompt is
 // "system" at the root: each of its blocks becomes a system message, and system
-// messages at the front go there. Blocks of what the provider runs itself (web
+// messages at the front go there. Blocks of tools that the provider runs (web
 // search, code execution, MCP) are opaque parts.
 //
 // In a stream, content_block_start, _delta and _stop bring a block piece by
 // piece, and message_delta brings the finish reason and the last figures. Text
-// and the blocks of what the provider runs are live, reasoning waits for one of
-// those. An answer with a call is written from what was read of it (answer.go): a
-// start, one delta and a stop for each block, the figures in message_delta. Behind
-// what a client has of an earlier answer, reasoning of a later one is left out,
-// since the provider refuses a history in which reasoning of two answers meets. An
+// and the blocks of the provider's tools are shown at once. Reasoning waits for one of
+// these. An answer with a call is written from the decoded values: a
+// start, one delta and a stop for each block, the figures in message_delta. If a client has
+// a part of an earlier answer, the reasoning of a later one is left out,
+// because the provider refuses a history with reasoning of two answers. An
 // answer is unreadable if a block or an event of an unknown type may be a call.
 //
-// Copies: message_start may hold blocks that came whole, and its figures
-// count only what was used up to then.
+// Copies: message_start may hold whole blocks, and its figures
+// count only the usage up to then.
 //
 // Cannot be encoded: another text of reasoning that the provider has signed, a
 // change of an opaque part, reasoning of another provider in an answer, sound
 // and video, calls that are not functions, arguments that are not a JSON object in
 // an answer that is not a stream, and a second choice. A history has {} for such
 // arguments, and leaves out reasoning of others and empty text.
+//
+// The files: anthropic.go has the Format, its paths and keep-alives; request.go the root of
+// a request; message.go messages, blocks and calls; tools.go tools, and their changes in
+// messages; stream.go reads answers; answer.go writes them; errors.go has the errors.
 //
 // Source: docs.claude.com/en/api/messages, messages-streaming and errors.
 package anthropic
@@ -65,8 +69,8 @@ var _ codec.Format = Format{}
 // Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match reports whether a request with that path and body is of this format. Bedrock's invoke-with-response-stream is left
-// alone: its answers are binary frames.
+// Match reports whether a request with that path and body is of this format. Bedrock's
+// invoke-with-response-stream is left alone: its answers are binary frames.
 func (f Format) Match(path string, body []byte) bool {
 	switch {
 	case !f.MatchPath(path):
@@ -81,14 +85,14 @@ func (f Format) Match(path string, body []byte) bool {
 	return bytes.Contains(body, []byte(`"anthropic_version"`)) // of a cloud, where models of others have the same path
 }
 
-// MatchPath is Match for a path alone. The messages of a thread are those of OpenAI's Assistants.
+// MatchPath is Match for a path alone. /threads/…/messages belongs to OpenAI's Assistants.
 func (Format) MatchPath(path string) bool {
 	return codec.PathEnds(path, "/messages") && !strings.Contains(codec.Path(path), "/threads/") || codec.PathEnds(path, ":rawpredict", ":streamrawpredict") ||
 		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
 }
 
-// URL returns where requests go below base, or below the provider's address. The provider's SDKs take a base without /v1, other
-// clients and gateways one with it: both are understood.
+// URL returns where requests go below base, or below the provider's address. The provider's
+// SDKs take a base without /v1, other clients and gateways one with it: both are understood.
 func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
 		base = server
@@ -118,9 +122,9 @@ func (Format) Opening(text string) int {
 	return e.End
 }
 
-// KeepAlive returns what tells a client that the answer goes on. Behind message_start it is the provider's own
-// event ping, which its servers send while the model thinks. Before message_start a
-// ping is unknown to some clients, a comment to none.
+// KeepAlive returns bytes that tell the client that a streamed answer continues. After
+// message_start it is the provider's own event ping, which its servers send while the model
+// thinks. Before message_start some clients do not know a ping, but all know a comment.
 func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
 	switch {
 	case !codec.MayBeEvents(text):

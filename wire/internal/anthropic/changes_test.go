@@ -89,7 +89,7 @@ func TestToolsInMessages(t *testing.T) {
 	}
 }
 
-// Tools that load others say so.
+// A tool that loads others is marked.
 func TestToolsThatLoadOthers(t *testing.T) {
 	t.Parallel()
 	req, err := anthropic.Format{}.DecodeRequest([]byte(`{"model":"m","max_tokens":1,"messages":[],"tools":[{"name":"ToolSearch","input_schema":{},"defer_loading":true},` +

@@ -12,23 +12,23 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError reads the body of an answer with an error status. Vertex and Bedrock write errors of their
-// own, which are read as well.
+// DecodeError reads the body of an answer with an error status. Vertex and Bedrock write
+// errors of their own, which are read as well.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
 		return failure(codec.Unlisted(root)) // Vertex puts a list around it
 	})
 }
 
-// failure reads an error of the provider, of the cloud that it runs in, or of
-// another server that speaks this format:
+// failure reads an error of the provider, of the cloud that it runs in, or of another server
+// with this format:
 //
 //	{"type": "error", "error": {"type": "overloaded_error", "message": …}}            the provider
 //	{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": …}}            Vertex
 //	{"message": …} or {"Message": …}                                                  Bedrock
 //
-// A code in words says more than a type, a type more than a number, which repeats
-// the status.
+// A code in words is preferred to a type, and a type to a number, which only repeats the
+// status.
 func failure(root rawjson.Value) (codec.Failure, bool) {
 	e := root.Get("error")
 	f := codec.Failure{
@@ -38,7 +38,7 @@ func failure(root rawjson.Value) (codec.Failure, bool) {
 	return codec.Refusal(f, e), f.Message != "" || f.Code != ""
 }
 
-// isFailure reports whether root is an error; those of clouds have no type.
+// isFailure reports whether root is an error. Errors of clouds have no type.
 func isFailure(root rawjson.Value) bool {
 	kind := root.Get("type").Str()
 	return kind == "error" || kind == "" && root.Get("error").Kind() == rawjson.Object
@@ -58,8 +58,8 @@ func (s *stream) fail(root rawjson.Value) {
 	s.failed = codec.ModelError(status, nil, f)
 }
 
-// EncodeError writes an error as the provider does. A code that is none of the provider's types
-// stands beside the type.
+// EncodeError writes an error as the provider does. A code that is not one of the provider's
+// types is an additional member.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return []byte(encodeError(status, code, message))
 }
@@ -75,15 +75,15 @@ func encodeError(status int, code, message string) string {
 	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
 }
 
-// Fail returns the failure that follows the first sent bytes: an event of the name error, which ends the stream
-// in every SDK.
+// Fail returns the failure that follows the first sent bytes: an event of the name error,
+// which ends the stream in every SDK.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }
 
-// namesCall reports whether a word for calls stands in a key or in a type below v, outside
-// of the members named in but. A word in other strings is text. It takes a value that is
-// nested to more than 1,000 levels for one that has such a word.
+// namesCall reports whether a key or a type below v contains a word for calls, except in the
+// members named in but. Such a word in another string is text. A value with more than 1,000
+// levels counts as one with a word.
 func namesCall(v rawjson.Value, but ...string) bool { return namesCallAt(v, 0, but) }
 
 func namesCallAt(v rawjson.Value, depth int, but []string) bool {
@@ -105,8 +105,9 @@ func namesCallAt(v rawjson.Value, depth int, but []string) bool {
 
 // codes are the provider's words for a status. 529 is its own number, for a service that is
 // overloaded.
-var codes = map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error", http.StatusNotFound: "not_found_error",
-	http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error", http.StatusGatewayTimeout: "timeout_error", 529: "overloaded_error"}
+var codes = map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
+	http.StatusNotFound: "not_found_error", http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error",
+	http.StatusGatewayTimeout: "timeout_error", 529: "overloaded_error"}
 
 func codeOf(status int) string {
 	if status >= 500 {

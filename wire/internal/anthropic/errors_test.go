@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/retry"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 func TestDecodeError(t *testing.T) {
@@ -58,7 +59,7 @@ func TestErrorInAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := format.DecodeResponse(nil, []byte(x.body))
+			_, err := codec.Decode(format.NewStream(nil, nil), []byte(x.body))
 			var e *middleware.ModelError
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, "overloaded_error", e.Code)

@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/anthropic"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
@@ -24,7 +25,7 @@ func TestRecordedReaskIsOneInsertion(t *testing.T) {
 		seen++
 		req, err := f.DecodeRequest([]byte(x.Request))
 		require.NoError(t, err, x.ID)
-		resp, err := f.DecodeResponse(req, []byte(x.Response))
+		resp, err := codec.Decode(f.NewStream(req, nil), []byte(x.Response))
 		require.NoError(t, err, x.ID)
 		verdicts := make([]middleware.Verdict, len(resp.Message.ToolCalls))
 		for i, c := range resp.Message.ToolCalls {

@@ -14,8 +14,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// contentOf returns the blocks that the member key of holder holds: those of a
-// list, or one text.
+// contentOf returns the blocks of the member key of holder: the elements of a list, or one
+// text.
 func contentOf(holder rawjson.Value, key string) ([]rawjson.Value, error) {
 	if v := on.Get(holder, key); v.Kind() == rawjson.String {
 		return []rawjson.Value{v}, nil
@@ -31,14 +31,14 @@ func readPrompt(v rawjson.Value) (middleware.Message, error) {
 	return m, err
 }
 
-// readMessage reads an element of messages: a message for every tool result, and
-// one for what stands between two of them. For example,
+// readMessage reads an element of messages: a message for every tool result, and one for the
+// blocks between two results. For example,
 //
 //	{"role": "user", "content": [{"type": "tool_result", …}, {"type": "tool_result", …}, {"type": "text", …}]}
 //
-// becomes two tool messages and a user message. The messages of one element are
-// found again by lens.History, and written as one element. names has the names of
-// the calls so far, by id, because a result does not repeat the name.
+// becomes two tool messages and a user message. lens.History finds the messages of one element
+// again, and they are written as one element. names has the names of the calls so far, by id,
+// because a result does not repeat the name.
 func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Message, err error) {
 	role := middleware.Role(v.Get("role").Str())
 	switch role {
@@ -133,17 +133,17 @@ func readResult(v rawjson.Value, names map[string]string) (m middleware.Message,
 	return m, err
 }
 
-// origin is what a message was, when it was read. It is found from the text of the
-// message's Native alone, so that a message that comes from storage, or from another
-// request, is edited in the same way. The zero origin is that of a fresh message.
+// origin is the state in which a message was read. It is decoded from the text of the
+// message's Native alone, so a message from storage, or from another request, is edited in the
+// same way. The zero origin belongs to a fresh message.
 type origin struct {
 	v      rawjson.Value // the element of messages, absent for none
 	result rawjson.Value // of a tool message
 	texts  []string      // of the blocks
 }
 
-// readOrigin reads the text behind m again. It has no origin if it had another
-// role, or was an answer without content, which no request can hold.
+// readOrigin decodes the Native of m. A message without an origin had another role, or was an
+// answer without content, which no request can hold.
 func readOrigin(m middleware.Message) (o origin, err error) {
 	v, err := on.Value(m.Native)
 	role := middleware.Role(v.Get("role").Str())
@@ -176,8 +176,8 @@ func stored(err error) error {
 	return nil
 }
 
-// contentsOf returns the blocks of m, and its origin. A result is one block. Each
-// block is a JSON text: an object, or a string for a text with nothing beside it.
+// contentsOf returns the blocks of m, and its origin. A result is one block. Each block is a
+// JSON text: an object, or a string for a text without further members.
 func contentsOf(m middleware.Message) (o origin, contents []string, err error) {
 	if m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0 {
 		return o, nil, codec.Unencodablef("tool calls in a message that is not the assistant's: drop them")
@@ -296,10 +296,9 @@ func (b *block) native() *middleware.Native {
 	return b.part.Native
 }
 
-// readBlock reads a content block of a message of that role. A string stands for
-// a text. Reasoning that the provider has encrypted is a part without a text, so
-// that it is kept, and counts as reasoning. A tool_use of another role than the
-// assistant's is not a call: it stays opaque.
+// readBlock reads a content block of a message of that role. A string is a text block.
+// Encrypted reasoning is a reasoning part without a text, so that it is kept. A tool_use in a
+// message of another role than the assistant is not a call: it stays opaque.
 func readBlock(v rawjson.Value, role middleware.Role) (b block, err error) {
 	p := middleware.Part{Native: on.Native(v.Raw())}
 	if v.Kind() == rawjson.String {
@@ -396,9 +395,9 @@ func callText(c middleware.ToolCall, history bool) (string, error) {
 	})
 }
 
-// partText returns p as a content block; a string stands for a text without
-// anything else. It is "" for what a request has no place for: reasoning of
-// another provider, and a block of an answer that is out of shape.
+// partText returns p as a content block; a string is a text without further members. It is ""
+// for a part that no request can hold: reasoning of another provider, and a malformed block of
+// an answer.
 func partText(p middleware.Part) (string, error) {
 	v, err := on.Value(p.Native)
 	if err != nil {

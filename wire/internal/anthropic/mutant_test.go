@@ -78,7 +78,7 @@ func valuesBelow(v rawjson.Value, all []rawjson.Value) []rawjson.Value {
 	return all
 }
 
-// mutateEvents changes one event of a stream, or where it stands.
+// mutateEvents changes one event of a stream, or moves it.
 func mutateEvents(t *rapid.T, body string) string {
 	events := strings.SplitAfter(body, "\n\n")
 	i := rapid.IntRange(0, len(events)-1).Draw(t, "event")

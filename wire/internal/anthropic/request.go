@@ -14,8 +14,8 @@ import (
 //	{"model": …, "max_tokens": 1024, "system": text or [block, …], "messages": [{"role": …, "content": …}, …],
 //	 "tools": [tool, …], "tool_choice": {…}, "temperature": …, "stop_sequences": […], "stream": …}
 //
-// What is remembered of it is the neutral request, and no parsed text: an edit, which
-// is rare, reads the body again. The zero request is that behind a fresh one.
+// Only the neutral request is remembered, and no parsed text: an edit, which is rare, reads
+// the body again. The zero request belongs to a fresh one.
 type request struct {
 	is     middleware.Request
 	tools  []middleware.Tool // the elements of tools; see changedTools
@@ -208,8 +208,7 @@ func fresh(req *middleware.Request) (string, error) {
 	return on.WithParams(members, req.Params)
 }
 
-// maxTokens is what a request allows for the answer where it does not say: the
-// wire demands a number.
+// maxTokens is the limit for the answer if a request has none: the wire demands a number.
 const maxTokens = 4096
 
 // readSettings reads the model, the bounds of the answer and the tool choice

@@ -266,7 +266,7 @@ func replaceOnce(t *testing.T, s, old, now string) string {
 	return s[:i] + now + s[i+len(old):]
 }
 
-// Members that say nothing stay as they are where something else has changed.
+// Members without a meaning stay as they are when another one changes.
 func TestNullStays(t *testing.T) {
 	t.Parallel()
 	const body = `{"messages":[],"tools":null,"system":null,"temperature":null,"stop_sequences":null,"tool_choice":null,"max_tokens":5}`

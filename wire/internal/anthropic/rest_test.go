@@ -70,8 +70,8 @@ func TestRestOfItsOwn(t *testing.T) {
 // later is the answer to a re-ask.
 var later = messageStreamOf("msg_2", textBlockStart(0), textDelta(0, "Now."), blockStop(0), toolBlockStart(1, "t9", "a"), inputDelta(1, `{"n":3}`), blockStop(1), messageEnd("tool_use", 30))
 
-// The blocks of the later answer go on with the numbers of the first, and its
-// figures stand at the end.
+// The blocks of the later answer continue the numbers of the first, and its figures are at the
+// end.
 func TestSplice(t *testing.T) {
 	t.Parallel()
 	first := casefile.Body(t, "first")
@@ -167,7 +167,7 @@ func TestSpliceAfterAnUnreadableEvent(t *testing.T) {
 	require.Equal(t, "HelNow.", decodeResponse(t, body).Message.Text())
 }
 
-// What was changed in the later answer stands in the continuation.
+// A change of the later answer is in the continuation.
 func TestSpliceOfAChangedAnswer(t *testing.T) {
 	t.Parallel()
 	s, _, err := readAndClose(t, talk)

@@ -20,9 +20,9 @@ import (
 //	event: message_delta         {"type": …, "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 15}}
 //	event: message_stop          {"type": …}
 //
-// A ping may stand anywhere, an error ends the stream. Text and the blocks of tools that
-// the provider runs are shown at once, reasoning when one of those follows. The rest is
-// held, and written from what was read of it (answer.go).
+// A ping may come anywhere, an error ends the stream. Text and the blocks of tools that the
+// provider runs are shown at once, and release reasoning before them. Everything else is held,
+// and written from the decoded values (answer.go).
 type stream struct {
 	codec.Splitter
 	req    *middleware.Request // nil if the answer is read again
@@ -39,19 +39,20 @@ type stream struct {
 	snapshot beginning
 
 	stopped   bool                   // message_stop has come
-	failed    *middleware.ModelError // what the provider said
+	failed    *middleware.ModelError // the provider's error
 	misplaced error                  // events that do not fit, but may be followed by an error that explains them
 }
 
-// beginning is what the client may be shown of a stream, beside what each block notes.
+// beginning is the part of a stream that the client may be shown. Each block notes its own
+// shown part.
 type beginning struct {
 	begun   bool
 	blocks  int // how many have started
 	figures middleware.Usage
 }
 
-// known has the members that are written though a word for calls stands in them: text
-// may speak of calls, and results of the provider's tools name a tool_use_id.
+// known has the members that are written even if they contain a word for calls: text may speak
+// of calls, and results of the provider's tools name a tool_use_id.
 var (
 	ofBlock = codec.Tree{"input": codec.AsSent, "citations": nil, "content": nil, "caller": nil}.Scalars(
 		"type", "id", "name", "text", "thinking", "signature", "data", "tool_use_id", "server_name", "is_error")
@@ -112,7 +113,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	}
 	var block, text string // the type of the block that the event is of, and what it brings
 	switch kind {
-	case "message_start": // where blocks stand in it, clients count those behind them in different ways
+	case "message_start": // with blocks in it, clients count later blocks in different ways
 		if content := v.Get("message").Get("content"); content.Exists() && !content.Empty() {
 			return codec.ReleaseHold, nil
 		}
@@ -214,6 +215,36 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 	return nil
 }
 
+// Response returns the answer after its last event. A stream is complete with its
+// message_stop. An error of the provider takes precedence, because it explains the other
+// faults.
+func (s *stream) Response() (*middleware.Response, error) {
+	a := s.a
+	switch {
+	case s.failed != nil && a.figures != middleware.Usage{}:
+		return nil, codec.WithUsage(s.failed, a.Is.Model, withCache(a.figures))
+	case s.failed != nil:
+		return nil, s.failed
+	case s.misplaced != nil:
+		return nil, s.misplaced
+	case !s.stopped:
+		return nil, codec.ErrIncomplete
+	case !s.Buf.IsWhole():
+		a.Streamed, a.Text, a.Unchanged = true, s.Text(), s.Unchanged()
+		if s.usage.List != nil {
+			a.usage = codec.Object(s.usage.List...)
+		}
+		for _, b := range s.blocks {
+			done, err := b.block()
+			if err != nil {
+				return nil, err
+			}
+			a.blocks = append(a.blocks, done)
+		}
+	}
+	return a.response(), nil
+}
+
 // hidesCall reports whether an event of that type and name may hold a call that is not
 // read.
 func hidesCall(kind, name string, v rawjson.Value) bool {
@@ -226,8 +257,8 @@ func hidesCall(kind, name string, v rawjson.Value) bool {
 	return namesCall(v) || !codec.HasNoCallWord(rawjson.Quote(name))
 }
 
-// start reads the start of the message. Blocks that stand in it are whole: clients that
-// collect the message take them, and put later blocks behind them.
+// start reads the start of the message. Blocks in it are whole: clients that collect the
+// message take them, and put later blocks after them.
 func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 	m := v.Get("message")
 	switch {
@@ -317,8 +348,8 @@ func (s *stream) change(b *building) {
 	}
 }
 
-// isOver reports whether a further delta of b could not be written behind what a client
-// may have of b. Calls are held, so a client has none of them.
+// isOver reports whether a further delta of b could not be written after the part of b that a
+// client may have. Calls are held, so a client has no part of a call.
 func (s *stream) isOver(b *building) bool {
 	last := b == s.blocks[len(s.blocks)-1]
 	switch {
@@ -371,7 +402,7 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 //	{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "\"Oslo\"}"}}
 //	{"type": "content_block_stop", "index": 1}
 type building struct {
-	start    string // as it stands in content_block_start, or in message_start
+	start    string // the block in content_block_start, or in message_start
 	kind     string // its type
 	ended    bool   // its content_block_stop has come
 	joined   []*joined
@@ -388,7 +419,7 @@ type joined struct {
 	shown     int // its Len at the last Snapshot
 }
 
-// deltaKind says where a delta of a type has a piece of a block.
+// deltaKind is where a delta of a type has a piece of a block.
 type deltaKind struct {
 	name  string              // the type
 	key   string              // the member of the block that the piece belongs to
@@ -431,7 +462,7 @@ func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawj
 			b.join(d, ","+c.Raw())
 		}
 	case at >= 0:
-		if text = delta.Get(d.in); d.shows == middleware.PartOpaque { // a text that is none is empty
+		if text = delta.Get(d.in); d.shows == middleware.PartOpaque { // a value that is not a string counts as empty
 			_, err = on.Text(delta, d.in)
 		}
 		b.join(d, content(text))
@@ -492,7 +523,7 @@ const (
 func (b *building) text(as form) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
-		return b.start, nil // a block that is none
+		return b.start, nil // not an object
 	}
 	start = start.Indexed()
 	var members []lens.Member
@@ -547,33 +578,4 @@ func (b *building) block() (block, error) {
 		out.call.Arguments = "{}"
 	}
 	return out, err
-}
-
-// Response returns the answer after its last event. A stream is whole with its
-// message_stop. What the provider said counts most, because it explains all the rest.
-func (s *stream) Response() (*middleware.Response, error) {
-	a := s.a
-	switch {
-	case s.failed != nil && a.figures != middleware.Usage{}:
-		return nil, codec.WithUsage(s.failed, a.Is.Model, withCache(a.figures))
-	case s.failed != nil:
-		return nil, s.failed
-	case s.misplaced != nil:
-		return nil, s.misplaced
-	case !s.stopped:
-		return nil, codec.ErrIncomplete
-	case !s.Buf.IsWhole():
-		a.Streamed, a.Text, a.Unchanged = true, s.Text(), s.Unchanged()
-		if s.usage.List != nil {
-			a.usage = codec.Object(s.usage.List...)
-		}
-		for _, b := range s.blocks {
-			done, err := b.block()
-			if err != nil {
-				return nil, err
-			}
-			a.blocks = append(a.blocks, done)
-		}
-	}
-	return a.response(), nil
 }

@@ -178,7 +178,7 @@ func TestReorderedStream(t *testing.T) {
 	require.Equal(t, `{"n": 1.0}`, got.Message.ToolCalls[1].Arguments)
 }
 
-// Input that stands in the start of its block, whole, is changed into deltas.
+// Input that is whole in the start of its block is changed into deltas.
 func TestStreamInputAtOnce(t *testing.T) {
 	t.Parallel()
 	arguments := map[string]string{"without deltas": `{"m":2}`, "an empty delta": `rubbish`, "and once more": `{"m":2}`, "only of nothing": `{"m":2}`}
@@ -192,8 +192,7 @@ func TestStreamInputAtOnce(t *testing.T) {
 	}
 }
 
-// Text that stands in the start of its block, in part or whole, is changed into a
-// delta.
+// Text in the start of its block, in part or whole, is changed into a delta.
 func TestStreamTextAtOnce(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"without deltas": "a", "and a delta": "ab"}
@@ -326,7 +325,7 @@ func TestStreamShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := format.DecodeResponse(nil, []byte(body))
+			_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 			require.ErrorIs(t, err, codec.ErrShape)
 		})
 	}
@@ -350,7 +349,7 @@ func TestStreamedCallWithoutInput(t *testing.T) {
 		`data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}` + "\n\n" +
 		`data: {"type":"message_stop"}` + "\n\n"
 	for range 2 {
-		resp, err := format.DecodeResponse(nil, []byte(body))
+		resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.NoError(t, err)
 		require.Equal(t, "{}", resp.Message.ToolCalls[0].Arguments)
 		out, err := format.EncodeResponse(resp)

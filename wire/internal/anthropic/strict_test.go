@@ -33,7 +33,7 @@ func TestErrorsInTheMiddle(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
-	_, err := anthropic.Format{}.DecodeResponse(nil, []byte(`{"error":{"code":429,"message":"Quota"}}`))
+	_, err := codec.Decode(anthropic.Format{}.NewStream(nil, nil), []byte(`{"error":{"code":429,"message":"Quota"}}`))
 	require.ErrorContains(t, err, "Quota")
 	require.NotErrorIs(t, err, codec.ErrShape)
 }
@@ -48,11 +48,11 @@ func TestRestBehindHalfAnEvent(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Close()
 	require.ErrorIs(t, err, codec.ErrIncomplete)
-	resp, err := anthropic.Format{}.DecodeResponse(nil, []byte(whole))
+	resp, err := codec.Decode(anthropic.Format{}.NewStream(nil, nil), []byte(whole))
 	require.NoError(t, err)
 	rest, err := s.Rest(s.Safe(), resp)
 	require.NoError(t, err)
-	_, err = anthropic.Format{}.DecodeResponse(nil, []byte(begun[:s.Safe()]+string(rest)))
+	_, err = codec.Decode(anthropic.Format{}.NewStream(nil, nil), []byte(begun[:s.Safe()]+string(rest)))
 	require.NoError(t, err)
 }
 
@@ -66,7 +66,7 @@ func TestAnswerThatIsNoAssistants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp, err := anthropic.Format{}.DecodeResponse(nil, []byte(`{"role":"assistant","content":[],"stop_reason":"end_turn"}`))
+			resp, err := codec.Decode(anthropic.Format{}.NewStream(nil, nil), []byte(`{"role":"assistant","content":[],"stop_reason":"end_turn"}`))
 			require.NoError(t, err)
 			change(&resp.Message)
 			_, err = anthropic.Format{}.EncodeResponse(resp)
@@ -83,7 +83,7 @@ func TestEchoOfInputThatIsNoObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := `{"role":"assistant","content":[{"type":"text","text":"So."},{"type":"tool_use","id":"c1","name":"f"` + input + `}],"stop_reason":"tool_use"}`
-			resp, err := anthropic.Format{}.DecodeResponse(nil, []byte(body))
+			resp, err := codec.Decode(anthropic.Format{}.NewStream(nil, nil), []byte(body))
 			require.NoError(t, err)
 			same, err := anthropic.Format{}.EncodeResponse(resp)
 			require.NoError(t, err)

@@ -42,18 +42,18 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	return t, in.Err
 }
 
-// changedTools returns the tools that the model has at the end of the conversation:
-// the request's tools, with the changes in the messages. The changes stand in blocks of system
+// changedTools returns the tools that the model has at the end of the conversation: the
+// request's tools, with the changes in the messages. The changes are in blocks of system
 // messages, and in the block of the assistant that a compaction leaves:
 //
 //	{"type": "tool_addition", "tool": {"type": "tool_definition", "definition": tool}}
 //	{"type": "tool_addition", "tool": {"type": "tool_reference", "name": …}}
 //	{"type": "tool_removal", "tool": {"type": "tool_reference", "name": …}}
-//	{"type": "compaction", …, "tool_changes": [those above]}
+//	{"type": "compaction", …, "tool_changes": [change, …]}
 //
-// The last definition of a name counts, and one of a compaction, which is the provider's,
-// only if there is no other. A reference adds a tool again as it was.
-// Source: the tool runner of @anthropic-ai/sdk, as it is in Claude Code 2.1.330.
+// The last definition of a name counts. A definition in a compaction, which the provider
+// wrote, counts only if there is no other. A reference adds a tool again as it was. Source:
+// the tool runner of @anthropic-ai/sdk, as it is in Claude Code 2.1.330.
 func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.Tool {
 	changes := toolChanges{tools: tools}
 	for m := range messages.Each() {
@@ -75,7 +75,7 @@ func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.
 // toolChanges collects the changes of the tools of a request.
 type toolChanges struct {
 	tools  []middleware.Tool // of the request
-	names  []string          // that were changed, in order
+	order  []string          // the names of tools, then the changed names
 	byName map[string]*toolState
 }
 
@@ -91,7 +91,7 @@ func (c *toolChanges) state(name string) *toolState {
 		c.byName = map[string]*toolState{}
 		for _, t := range c.tools {
 			s := c.state(t.Name)
-			s.tools, s.offered = append(s.tools, t), true
+			c.order, s.tools, s.offered = append(c.order, t.Name), append(s.tools, t), true
 		}
 	}
 	s := c.byName[name]
@@ -117,7 +117,7 @@ func (c *toolChanges) add(v rawjson.Value, own bool) {
 		name = defined.Name
 	}
 	s := c.state(name)
-	c.names, s.offered = append(c.names, name), kind == "tool_addition"
+	c.order, s.offered = append(c.order, name), kind == "tool_addition"
 	if s.offered && defined.Native != nil && (own || len(s.tools) == 0) {
 		s.tools = []middleware.Tool{defined}
 	}
@@ -125,11 +125,11 @@ func (c *toolChanges) add(v rawjson.Value, own bool) {
 
 // result returns the tools after the changes: the request's in their order, then new ones.
 func (c *toolChanges) result() []middleware.Tool {
-	if len(c.names) == 0 {
+	if c.byName == nil {
 		return c.tools
 	}
 	var now []middleware.Tool
-	for _, name := range slices.Concat(names(c.tools), c.names) {
+	for _, name := range c.order {
 		if s := c.byName[name]; s.offered {
 			now, s.offered = append(now, s.tools...), false
 		}
@@ -137,28 +137,20 @@ func (c *toolChanges) result() []middleware.Tool {
 	return now
 }
 
-func names(tools []middleware.Tool) []string {
-	out := make([]string, len(tools))
-	for i, t := range tools {
-		out[i] = t.Name
-	}
-	return out
-}
-
-// toolTexts returns the elements of tools for now. Tools that the conversation
-// changes can be kept, and others be added behind them.
+// toolTexts returns the elements of tools for now. Tools that the conversation changes can be
+// kept, and others can be added after them.
 func (h *request) toolTexts(now []middleware.Tool) ([]string, error) {
-	n := len(h.is.Tools)
-	switch {
-	case codec.SameTools(h.tools, h.is.Tools):
-		return on.Tools(h.tools, now, toolText)
-	case len(now) < n || !codec.SameTools(h.is.Tools, now[:n]):
-		return nil, codec.Unencodablef("a change of tools that the conversation changes")
+	if n := len(h.is.Tools); !codec.SameTools(h.tools, h.is.Tools) {
+		if len(now) < n || !codec.SameTools(h.is.Tools, now[:n]) {
+			return nil, codec.Unencodablef("a change of tools that the conversation changes")
+		}
+		now = slices.Concat(h.tools, now[n:])
 	}
-	return on.Tools(h.tools, slices.Concat(h.tools, now[n:]), toolText)
+	texts, _, err := on.Tools(h.tools, now, toolText)
+	return texts, err
 }
 
-// toolKind says who runs a tool. The zero value is that of a fresh one.
+// toolKind returns who runs a tool. The zero value belongs to a fresh tool.
 func toolKind(v rawjson.Value) middleware.Kind {
 	if slices.ContainsFunc(hosted, func(begin string) bool { return strings.HasPrefix(v.Get("type").Str(), begin) }) {
 		return middleware.KindHosted

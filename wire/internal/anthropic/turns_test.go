@@ -9,9 +9,10 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// indexOnce returns where part stands in s, -1 unless it does so once.
+// indexOnce returns the place of part in s, -1 unless s has it once.
 func indexOnce(s, part string) int {
 	if strings.Count(s, part) != 1 {
 		return -1
@@ -27,7 +28,7 @@ const twoCalls = `{"id":"msg_1","type":"message","role":"assistant","model":"m-2
 
 func decodeResponse(t tester, body string) *middleware.Response {
 	t.Helper()
-	resp, err := format.DecodeResponse(decodeRequest(t, asked), []byte(body))
+	resp, err := codec.Decode(format.NewStream(decodeRequest(t, asked), nil), []byte(body))
 	require.NoError(t, err)
 	return resp
 }
@@ -145,7 +146,7 @@ func TestSystemPrompt(t *testing.T) {
 	}
 }
 
-// A top-level prompt that a middleware puts behind a message keeps its place.
+// A top-level prompt that a middleware puts after a message keeps its place.
 func TestSystemPromptMoved(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, `{"system":"S","messages":[{"role":"user","content":"U"}]}`)

@@ -44,7 +44,7 @@ func wrongUnit(left string) string {
 		if codec.HasNoCallWord(unit) {
 			continue
 		}
-		name, data, ok := strings.Cut(strings.TrimLeft(unit, "\r\n"), "data: ") // behind an empty line that passed
+		name, data, ok := strings.Cut(strings.TrimLeft(unit, "\r\n"), "data: ") // after an empty line that passed
 		data, ended := strings.CutSuffix(data, "\n\n")
 		doc, err := rawjson.Parse(data, unlimited)
 		switch {
@@ -122,7 +122,7 @@ func isCall(c envelope.Call, want middleware.ToolCall) bool {
 	if c.Arguments == want.Arguments || strings.TrimSpace(c.Arguments) == "{}" && want.Arguments == "" {
 		return true
 	}
-	var text string // the validator sees a string, some clients what stands in it
+	var text string // the validator sees a string, some clients its content
 	if json.Unmarshal([]byte(want.Arguments), &text) == nil && text == c.Arguments {
 		return true
 	}
@@ -143,14 +143,14 @@ func TestUnitsOfRecordedAnswers(t *testing.T) {
 	read := 0
 	for _, name := range []string{"anthropic-messages", "anthropic-elsewhere"} {
 		for _, x := range codectest.Load(t, name) {
-			want, err := format.DecodeResponse(nil, []byte(x.Response))
+			want, err := codec.Decode(format.NewStream(nil, nil), []byte(x.Response))
 			if err != nil {
 				continue
 			}
 			left, _, err := leaves(x.Response)
 			require.NoError(t, err, x.ID)
 			require.Empty(t, wrongUnit(left), x.ID)
-			got, err := format.DecodeResponse(nil, []byte(left))
+			got, err := codec.Decode(format.NewStream(nil, nil), []byte(left))
 			require.NoError(t, err, x.ID)
 			requireSameAnswer(t, want, got)
 			read++
@@ -166,7 +166,7 @@ func thought(n int, text, signature string) string {
 	return blockStart(n, thinkingStart) + blockDelta(n, "thinking_delta", "thinking", text) + blockDelta(n, "signature_delta", "signature", signature) + blockStop(n)
 }
 
-// said is a block of text, and called one of a call.
+// said is a block of text, and called a block with a call.
 func said(n int, text string) string { return textBlockStart(n) + textDelta(n, text) + blockStop(n) }
 func called(n int, id, arguments string) string {
 	return toolBlockStart(n, id, "a") + inputDelta(n, arguments) + blockStop(n)
@@ -260,8 +260,8 @@ func TestDividedLetters(t *testing.T) {
 	requireSameAnswer(t, resp, decodeResponse(t, left))
 }
 
-// What the provider wrote of a call beside its name and arguments is kept, as is what
-// comes at the end, but for members in which a reader may find another call.
+// The members that the provider wrote into a call, next to its name and arguments, are kept,
+// as is the end of the answer, except for members in which a reader may find another call.
 func TestMembersOfAnAcceptedAnswer(t *testing.T) {
 	t.Parallel()
 	body := messageStream(said(0, `You say "tool_use" here.`),
@@ -329,8 +329,8 @@ func TestEventMembersOfAWholeAnswer(t *testing.T) {
 	require.Contains(t, left, `"amount":5`)
 }
 
-// Lines that not every reader takes for the same, such as behind a byte order mark, do not
-// leave with a call in them.
+// Lines that readers take differently, such as lines after a byte order mark, do not leave
+// with a call in them.
 func TestLinesThatHideCalls(t *testing.T) {
 	t.Parallel()
 	open, delta := toolBlockStart(1, "t1", "pay"), inputDelta(1, `{"amount":99999}`)
@@ -408,8 +408,8 @@ func TestInputOfAnUnknownBlock(t *testing.T) {
 	require.Contains(t, left, `"name":"pay"`)
 }
 
-// A piece of a call in an event that is read as it is written, because what stands in front
-// of the piece is spelled anew, does not become a pattern for the next event.
+// An event whose text is spelled anew does not become a pattern for the next event, even if it
+// has a piece of a call.
 func TestPieceOfARewrittenEvent(t *testing.T) {
 	t.Parallel()
 	event := func(kind, rest string) string {
@@ -424,7 +424,7 @@ func TestPieceOfARewrittenEvent(t *testing.T) {
 				event("content_block_start", `"index":0,"content_block":{"type":"tool_use","id":"t","name":"a","input":{}}`) +
 				piece(`{\"n\"`) + piece(`:1`) + piece(`}`) +
 				event("content_block_stop", `"index":0`) + event("message_delta", `"delta":{"stop_reason":"tool_use"},"usage":{}`) + event("message_stop", `"a":1`)
-			resp, err := format.DecodeResponse(nil, []byte(body))
+			resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 			require.NoError(t, err)
 			require.Equal(t, want, resp.Message.ToolCalls[0].Arguments, "%q", body)
 		}

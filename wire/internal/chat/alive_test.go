@@ -9,8 +9,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// TestKeepAlive: a chunk with nothing in it as soon as the client has the first
-// one, which goes out on its own if it says no more than the role.
+// The keep-alive is a chunk without content as soon as the client has the first chunk, which
+// is sent alone if it has only the role.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	const (

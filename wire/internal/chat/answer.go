@@ -25,9 +25,9 @@ type answer struct {
 	object string // the answer as one object, in one spelling; this is what an edit changes
 }
 
-// whole reads an answer that is one JSON object. One with an error in it, at its
-// root or in a choice, is the error; with a call beside the error it is unreadable,
-// because some clients look at the one and some at the other.
+// whole reads an answer that is one JSON object. An object with an error, at its root or in a
+// choice, is the error. With a call and an error it is unreadable, because some clients look
+// at one and some at the other.
 func (s *stream) whole(u *codec.Unit) (err error) {
 	if err := u.Unreadable(); err != nil {
 		return err
@@ -118,7 +118,7 @@ func others(v rawjson.Value, known ...string) []lens.Member {
 	return out.List
 }
 
-// besideMessage is about how many bytes an answer has beside its message.
+// envelopeSize is about how many bytes an answer has in addition to its message.
 const envelopeSize = 256
 
 // put puts the answer together. The first choice is the message, the others are
@@ -244,18 +244,6 @@ func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return lens.EncodeResponse(on, resp, readAnswer)
 }
 
-// Stream writes what of the answer, with what differs in resp, follows what is given.
-func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
-	object, err := a.Whole(resp)
-	if err != nil {
-		return "", err
-	}
-	if client == nil {
-		client = &stream{}
-	}
-	return events(object, client.like, client.snapshot, own, true)
-}
-
 // Whole returns the answer as one object with what differs in resp.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if codec.SameResponse(&a.Is, resp) {
@@ -291,8 +279,8 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	return root.Text()
 }
 
-// editChoice returns a choice with another message and finish reason. Its logprobs, which
-// spell out what it says, go when that changes.
+// editChoice returns a choice with another message and finish reason. A change of the text
+// removes its logprobs, which spell it out.
 func editChoice(v rawjson.Value, was, now middleware.Message, finish middleware.FinishReason) (string, error) {
 	if err := codec.AnswerOnly(now); err != nil {
 		return "", err
@@ -320,8 +308,8 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 	}})
 }
 
-// freshAnswer writes a response as one object: as a change of an answer that says nothing.
-// A response has one finish reason: that of a further choice follows its calls.
+// freshAnswer writes a response as one object: as a change of an empty answer. A response has
+// one finish reason: the reason of a further choice follows its calls.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	now, begun := *resp, answer{}
 	now.Message, now.FinishReason, now.Usage = answerMessage(resp.Message), codec.FinishOf(resp), codec.FiguresOf(resp)
@@ -360,14 +348,186 @@ func answerMessage(m middleware.Message) middleware.Message {
 	return m
 }
 
+// Rest returns the chunks that complete a stream of which the client has a part. resp is the
+// answer of s, perhaps with changes after the shown part, or a later answer, which follows as
+// further chunks.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
+}
+
+// Stream writes what of the answer, with what differs in resp, follows what is given.
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+	object, err := a.Whole(resp)
+	if err != nil {
+		return "", err
+	}
+	if client == nil {
+		client = &stream{}
+	}
+	return events(object, client.like, client.snapshot, own, true)
+}
+
+// shown is what a client has of a choice.
+type shown struct {
+	role    bool   // its role: a stream has it once
+	message string // "" for nothing
+}
+
+// events writes an answer that is one object as a stream after the part that the client has,
+// of this answer if own, else of an earlier one: for each choice the message, its calls and
+// the end, and then, if usage is set, the figures. Each is one chunk, because a client joins
+// chunks of any size. The chunks take the members of the first ones, like, as clients drop
+// chunks of another id.
+func events(object string, like []lens.Member, client map[int64]shown, own, usage bool) (string, error) {
+	v, err := codec.ParseObject(object)
+	if err != nil {
+		return "", err
+	}
+	if len(like) == 0 {
+		like = envelope(v)
+	}
+	var out strings.Builder
+	write := func(members ...lens.Member) {
+		out.WriteString(eventText(codec.Object(append(slices.Clone(like), members...)...)))
+	}
+	for c := range v.Get("choices").Each() {
+		n, _ := indexOf(c)
+		choice := func(delta, finish string) {
+			write(lens.Raw("choices", "["+codec.Object(lens.Raw("index", codec.Count(n)), lens.Raw("delta", delta), lens.Raw("finish_reason", finish))+"]"))
+		}
+		left, calls, err := client[n].missingDelta(c.Get("message"), own)
+		if err != nil {
+			return "", err
+		}
+		if left != "{}" {
+			choice(left, "null")
+		}
+		if len(calls) > 0 {
+			choice(codec.Object(lens.List("tool_calls", calls)), "null")
+		}
+		if finish := c.Get("finish_reason"); finish.Str() != "" {
+			choice("{}", finish.Raw())
+		}
+	}
+	if figures := v.Get("usage"); usage && figures.Kind() == rawjson.Object {
+		write(lens.Raw("choices", "[]"), lens.Raw("usage", figures.Raw()))
+	}
+	return out.String() + eventText("[DONE]"), nil
+}
+
+// missingDelta returns the delta with the missing part of a message, without its calls, and
+// the calls with their index. After a part of an earlier answer the whole message follows, but
+// no second reasoning: a provider that signs reasoning accepts it from one answer only.
+func (g shown) missingDelta(message rawjson.Value, own bool) (delta string, calls []string, err error) {
+	sent, _ := codec.ParseObject(g.message)
+	reasoned := !own && hasReasoning(sent)
+	had := map[string]rawjson.Value{}
+	for m := range sent.Each() {
+		if own {
+			had[m.Key()] = m
+		}
+	}
+	var left []lens.Member
+	for m := range message.Each() {
+		switch key := m.Key(); {
+		case key == "tool_calls":
+			for c := range m.Each() {
+				members := []lens.Member{lens.Raw("index", codec.Count(int64(len(calls))))}
+				for f := range c.Each() {
+					if f.Key() != "index" {
+						members = append(members, lens.Raw(f.Key(), f.Raw()))
+					}
+				}
+				calls = append(calls, codec.Object(members...))
+			}
+		case key == "role" && g.role: // openai-python adds up the roles of a stream as if they were text
+		case m.Kind() == rawjson.Null && g.role, reasoned && strings.HasPrefix(key, "reasoning"):
+		default:
+			rest, err := suffix(m, had[key])
+			if err != nil {
+				return "", nil, err
+			}
+			left = append(left, lens.Raw(key, rest))
+		}
+	}
+	return codec.Object(left...), calls, nil
+}
+
+// suffix returns the text of v, a member of a message, after sent, its beginning; "" if they
+// are equal.
+func suffix(v, sent rawjson.Value) (string, error) {
+	switch kind := v.Kind(); {
+	case v.Raw() == sent.Raw():
+		return "", nil
+	case kind == rawjson.String && sent.Kind() == kind:
+		rest, ok := strings.CutPrefix(v.Str(), sent.Str())
+		if !ok {
+			return "", codec.ErrShown
+		}
+		return lens.Word("", rest).Raw, nil
+	case kind == rawjson.Array && sent.Kind() == kind && v.Len() >= sent.Len():
+		return listSuffix(v, sent)
+	case v.Key() == "content" && kind != rawjson.Null && sent.Exists() && sent.Kind() != rawjson.Null:
+		return "", codec.ErrShown
+	}
+	return v.Raw(), nil
+}
+
+// listSuffix is suffix for lists. The last element that was sent may continue, if it is a
+// text.
+func listSuffix(v, sent rawjson.Value) (string, error) {
+	had, i := slices.Collect(sent.Each()), 0
+	var rest []string
+	for e := range v.Each() {
+		raw := e.Raw()
+		switch {
+		case i >= len(had):
+			rest = append(rest, raw)
+		case raw == had[i].Raw():
+		case i < len(had)-1 || e.Get("text").Kind() != rawjson.String:
+			return "", codec.ErrShown
+		default:
+			text, err := suffix(e.Get("text"), had[i].Get("text"))
+			if err == nil {
+				raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`)))
+			}
+			if err != nil {
+				return "", err
+			}
+			rest = append(rest, raw)
+		}
+		i++
+	}
+	return lens.List("", rest).Raw, nil
+}
+
+// eventText writes an event.
+func eventText(data string) string { return "data: " + codec.OneLine(data) + "\n\n" }
+
+// envelope returns what every chunk of a stream repeats: the plain members, such as
+// id, created and model, but for what pads a chunk. openai-python skips chunks without an
+// object. OpenAI adds obfuscation, and
+// Mistral p, so that an eavesdropper cannot tell tokens by the size of a chunk.
+func envelope(like rawjson.Value) []lens.Member {
+	var members codec.Members
+	for _, m := range others(like, "choices", "usage", "error", "obfuscation", "p") {
+		if m.Raw != "null" && m.Raw[0] != '[' && m.Raw[0] != '{' {
+			members.Put(m.Key, m.Raw)
+		}
+	}
+	members.Put("object", `"chat.completion.chunk"`)
+	return members.List
+}
+
 // figures are the places in a usage object. Servers that added a figure before OpenAI did
-// have kept their own place for it beside OpenAI's. All places say the same, so that a
-// change is written to each that is there.
+// have kept their own place for it: DeepSeek, Mistral and Moonshot for cached tokens,
+// OpenRouter and Vercel for tokens written to the cache, Together and Perplexity for
+// reasoning. All places of an object hold the same figure, so a change is written to each.
 var figures = codec.Figures{
 	{Of: codec.InputOf, Keys: []string{"prompt_tokens"}},
-	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}}, // of OpenAI, DeepSeek, Mistral, Moonshot
-	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},                          // of OpenRouter, Vercel
-	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},                                    // of OpenAI, Together and Perplexity
+	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},
 	{Of: codec.OutputOf, Keys: []string{"completion_tokens"}},
 }
 
@@ -381,8 +541,8 @@ func readUsage(v rawjson.Value) middleware.Usage {
 	return u
 }
 
-// apart reports whether reasoning is counted beside the output, as xAI does:
-// only the total tells.
+// apart reports whether reasoning is not included in the output, as xAI counts: only the total
+// shows it.
 func apart(v rawjson.Value) bool {
 	u, total := figures.Read(v), codec.Int(v.Get("total_tokens"))
 	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.InputTokens+u.OutputTokens
@@ -399,8 +559,8 @@ func usagesIn(v rawjson.Value) []rawjson.Value {
 	return out
 }
 
-// usageEdits returns the edits that make the usage object v, which says was, say
-// now. What did not change is not touched.
+// usageEdits returns the edits that change the usage object v from was to now. Unchanged
+// figures are not touched.
 func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, error) {
 	if was == now {
 		return nil, nil
@@ -428,8 +588,8 @@ func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	return out
 }
 
-// finishOf reads a finish_reason. Some servers say stop, or nothing, where the
-// message has calls.
+// finishOf reads a finish_reason. For a message with calls some servers write stop, or
+// nothing.
 func finishOf(word string, calls int) middleware.FinishReason {
 	switch word {
 	case "stop", "eos", "eos_token", "stop_sequence", "end_turn":
@@ -445,10 +605,9 @@ func finishOf(word string, calls int) middleware.FinishReason {
 	return middleware.FinishReason(word)
 }
 
-// finishWord returns the finish_reason to write for want; false if word, the present
-// one, is right. Where calls came or went, and the neutral reason was left
-// as it was, it follows them: many clients run calls only behind tool_calls, and
-// wait for calls behind it.
+// finishWord returns the finish_reason to write for want; false if word, the present one, is
+// right. If calls were added or removed, and the neutral reason is unchanged, the reason
+// follows the calls: many clients run calls only with tool_calls, and wait for calls after it.
 func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
 	came, went := had == 0 && has > 0, had > 0 && has == 0
 	switch {

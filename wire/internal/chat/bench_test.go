@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/chat"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 // BenchmarkRequest reads a request of some turns and writes a re-ask.
@@ -40,7 +41,7 @@ func BenchmarkAnswer(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				resp, err := chat.Format{}.DecodeResponse(nil, []byte(body))
+				resp, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(body))
 				require.NoError(b, err)
 				resp.Message.ToolCalls[0].Arguments = "{}"
 				_, err = chat.Format{}.EncodeResponse(resp)

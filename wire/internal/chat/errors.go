@@ -23,11 +23,11 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 //	{"error": {"message": …, "type": …, "param": …, "code": …}}   OpenAI and most others
 //	{"error": text}                                               Hugging Face
 //	{"message": …, "type": …, "code": …}                          Mistral, Cerebras
-//	{"detail": text or [{"loc": […], "msg": …}]}                  FastAPI, behind many servers
+//	{"detail": text or [{"loc": […], "msg": …}]}                  FastAPI, in many servers
 //
-// It is false for a body with none of them. OpenRouter wraps the error of the
-// provider behind it: that one is read where it says that a call or the history was
-// refused, and its message where OpenRouter's says nothing.
+// It is false for a body in no such form. OpenRouter wraps the error of its provider. The
+// wrapped error is read if it is the refusal of a call or of the history, and its message if
+// OpenRouter's own has no information.
 func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	if e := v.Get("error"); e.Kind() == rawjson.Object {
 		v = e
@@ -39,7 +39,7 @@ func readFailure(v rawjson.Value) (codec.Failure, bool) {
 		f.Message = detailText(v.Get("detail"))
 	}
 	f = codec.Refusal(f, v)
-	if raw := v.Get("metadata").Get("raw"); !f.Refused && raw.Str() != "" { // OpenRouter quotes the provider behind it
+	if raw := v.Get("metadata").Get("raw"); !f.Refused && raw.Str() != "" { // OpenRouter quotes its provider
 		if inner, err := codec.ParseObject(raw.Str()); err == nil {
 			e := inner.Get("error")
 			if e.Kind() != rawjson.Object {
@@ -64,7 +64,7 @@ func failureCode(v rawjson.Value) string {
 	return codec.FirstText(code, v.Get("type"), v.Get("status"))
 }
 
-// detailText returns what FastAPI says: a text, or a list of what is wrong.
+// detailText returns the text of a FastAPI error: a text, or a list of faults.
 func detailText(v rawjson.Value) string {
 	if v.Kind() == rawjson.String {
 		return v.Str()
@@ -83,15 +83,15 @@ func detailText(v rawjson.Value) string {
 }
 
 // isFailure reports whether an answer with a good status holds an error, below v: a body, a
-// chunk or a choice. "error": null and "error": {} are none: servers write them in good
+// chunk or a choice. "error": null and "error": {} do not count: servers write them in good
 // answers.
 func isFailure(v rawjson.Value) bool {
 	e := v.Get("error")
 	return e.Str() != "" || e.Kind() == rawjson.Object && !e.Empty()
 }
 
-// modelError reads the error in v, whose status may stand in e. There is one even if
-// nothing in v says what went wrong.
+// modelError reads the error in v, whose status may be in e. It returns an error even if v has
+// no details.
 func modelError(v, e rawjson.Value) *middleware.ModelError {
 	f, ok := readFailure(v)
 	if !ok {
@@ -112,8 +112,8 @@ func statusOf(e rawjson.Value) int {
 	return 0
 }
 
-// Fail returns the events that end a stream as a failure. opencode and qwen-code end their turn at an error
-// of type invalid_request_error with the number 400 for a code.
+// Fail returns the events that end a stream as a failure. opencode and qwen-code end their
+// turn at an error of type invalid_request_error with the number 400 for a code.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	kind := codec.FailureType(status)
 	if code != "" && status != http.StatusBadRequest {

@@ -129,7 +129,7 @@ func TestShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := chat.Format{}.DecodeResponse(nil, []byte(body))
+			_, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(body))
 			require.ErrorIs(t, err, codec.ErrShape)
 		})
 	}
@@ -158,7 +158,7 @@ func TestIncomplete(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := chat.Format{}.DecodeResponse(nil, []byte(body))
+			_, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(body))
 			require.ErrorIs(t, err, codec.ErrIncomplete)
 		})
 	}
@@ -166,7 +166,7 @@ func TestIncomplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := strings.TrimSpace(eventStream(`{"choices":[{"delta":{"content":"x"}}]}`, end)) // the last event needs no empty line
-			resp, err := chat.Format{}.DecodeResponse(nil, []byte(body))
+			resp, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(body))
 			require.NoError(t, err)
 			require.Equal(t, "x", resp.Message.Text())
 		})

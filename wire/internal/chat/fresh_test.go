@@ -102,7 +102,7 @@ func TestFreshFromNative(t *testing.T) {
 func TestFreshOldTurn(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, requests["old"])
-	resp, err := chat.Format{}.DecodeResponse(req, []byte(answers["old"]))
+	resp, err := codec.Decode(chat.Format{}.NewStream(req, nil), []byte(answers["old"]))
 	require.NoError(t, err)
 	require.Equal(t, "toolmend_2", resp.Message.ToolCalls[0].ID)
 	got, err := chat.Format{}.EncodeRequest(req.With(resp.Message, middleware.ToolReply(resp.Message.ToolCalls[0], "no")))

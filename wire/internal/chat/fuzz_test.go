@@ -41,18 +41,18 @@ func FuzzAnswer(f *testing.F) {
 		f.Add([]byte(body), uint16(100))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, cut uint16) {
-		if resp, err := (chat.Format{}).DecodeResponse(nil, body); err == nil {
+		if resp, err := codec.Decode(chat.Format{}.NewStream(nil, nil), body); err == nil {
 			_, err := chat.Format{}.EncodeResponse(resp)
 			require.NoError(t, err)
 		}
 		body = []byte(codec.Clean(string(body))) // as it is written
-		resp, err := chat.Format{}.DecodeResponse(nil, body)
+		resp, err := codec.Decode(chat.Format{}.NewStream(nil, nil), body)
 		if err != nil {
 			return
 		}
 		out, err := chat.Format{}.EncodeResponse(resp)
 		require.NoError(t, err)
-		read, err := chat.Format{}.DecodeResponse(nil, out)
+		read, err := codec.Decode(chat.Format{}.NewStream(nil, nil), out)
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, withoutNative(resp.Message), withoutNative(read.Message))
 		require.Equal(t, resp.Usage, read.Usage)
@@ -100,7 +100,7 @@ func editWriteRead(t *testing.T, resp *middleware.Response, edit func(*middlewar
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return want, nil
 	}
-	got, err = chat.Format{}.DecodeResponse(nil, body)
+	got, err = codec.Decode(chat.Format{}.NewStream(nil, nil), body)
 	require.NoError(t, err, "%s", body)
 	return want, got
 }

@@ -45,7 +45,7 @@ func readMessage(v rawjson.Value) (middleware.Message, error) {
 	return m, err
 }
 
-// editMessage returns v, a message that says what was does, with what now says.
+// editMessage returns v, the text of the message was, with the content of now.
 func editMessage(v rawjson.Value, was, now middleware.Message) (string, error) {
 	if now.Role == "" {
 		return "", codec.Unencodablef("a message without a role")
@@ -66,9 +66,9 @@ func editMessage(v rawjson.Value, was, now middleware.Message) (string, error) {
 	return e.Text()
 }
 
-// headMembers projects what a message has beside parts and calls. v is the text
-// to edit, absent for a fresh message. A reply in the old form has no id, and a
-// name that the text does not have is a view.
+// headMembers projects the members of a message other than parts and calls. v is the text to
+// edit, absent for a fresh message. A reply in the old form has no id. A name that the text
+// does not have is not written.
 func headMembers(v rawjson.Value, m middleware.Message) ([]lens.Member, error) {
 	word := v.Get("role")
 	members := []lens.Member{lens.Text("role", string(m.Role))}
@@ -184,8 +184,8 @@ func editCalls(e *lens.Edit, v rawjson.Value, was, now []middleware.ToolCall) er
 	return nil
 }
 
-// messageText writes m as it stands in a request: its own text with what differs
-// set in it or, without one, afresh. before are the messages in front of it.
+// messageText writes m as an element of a request: its own text with its changes or, without
+// one, afresh. before are the messages before it.
 func messageText(m middleware.Message, before []middleware.Message) (string, error) {
 	v, err := on.Value(m.Native)
 	switch {
@@ -201,8 +201,8 @@ func messageText(m middleware.Message, before []middleware.Message) (string, err
 	return editMessage(v, was, m)
 }
 
-// freshMessage writes m from its neutral fields, its parts and calls from their
-// Native where they have one of this format: as a change of a message that says nothing.
+// freshMessage writes m from its neutral fields, as a change of an empty message. Parts and
+// calls with a Native of this format keep their text.
 func freshMessage(m middleware.Message, before []middleware.Message) (string, error) {
 	members := []lens.Member{lens.Text("role", string(m.Role))}
 	switch {
@@ -263,14 +263,14 @@ func rewrite[T any](n *middleware.Native, now T, same func(was, now T) bool, f f
 	return lens.Rewrite(on, n, now, f.read, f.members)
 }
 
-// readPart reads a part from its text, which is one of three things:
+// readPart reads a part from its text, which has one of three forms:
 //
 //	"Hello"                                            the whole content
 //	{"type": "text", "text": "Hello"}                  an element of a content list
 //	{"role": "assistant", "reasoning_content": "Hm."}  members of the message
 //
-// The third one stands nowhere in one piece. It is a message with nothing but a
-// role and what the part stands in, so that storage keeps all of it.
+// The third form is not one piece of the body. It is a message with only a role and the
+// members of the part, so that storage keeps all of it.
 func readPart(v rawjson.Value) middleware.Part {
 	p := middleware.Part{Kind: middleware.PartOpaque}
 	switch {
@@ -291,8 +291,8 @@ func readPart(v rawjson.Value) middleware.Part {
 // role. An element with a role would be taken for a message: readParts refuses it.
 func isOwn(v rawjson.Value) bool { return v.Get("role").Exists() && !v.Get("type").Exists() }
 
-// ownPart returns a part that stands in members of the message. The role in its
-// Native is what tells it from an element of a list.
+// ownPart returns a part that is made of members of the message. The role in its Native
+// distinguishes it from an element of a list.
 func ownPart(kind middleware.PartKind, text string, members ...lens.Member) middleware.Part {
 	raw := codec.Object(append([]lens.Member{lens.Text("role", "assistant")}, members...)...)
 	return middleware.Part{Kind: kind, Text: text, Native: on.Native(raw)}
@@ -323,8 +323,7 @@ var urlKinds = []string{"image_url", "video_url", "audio_url", "document_url", "
 //	{"type": "input_audio", "input_audio": {"data": base64, "format": "wav"}}
 //	{"type": "file", "file": {"filename": …, "file_data": data}}
 //
-// What cannot be told for sure is opaque: a file by its id, an address whose type is
-// not known.
+// A part whose type is not certain is opaque: a file by its id, an address of unknown type.
 func readItem(v rawjson.Value) middleware.Part {
 	kind := itemKind(v)
 	switch {
@@ -405,8 +404,8 @@ func itemMembers(v rawjson.Value, p middleware.Part) ([]lens.Member, error) {
 	return append(members, media...), nil
 }
 
-// mediaMembers returns the members of an element with media; nil for one that cannot have
-// those of p.
+// mediaMembers returns the members of an element with the media of p; nil if the element
+// cannot have them.
 func mediaMembers(v rawjson.Value, kind string, p middleware.Part) []lens.Member {
 	url, data := p.URL, len(p.Data) > 0
 	if data {
@@ -432,9 +431,9 @@ func thinkingList(text string) string {
 	return codec.Array([]string{codec.Object(lens.Text("type", "text"), lens.Text("text", text))})
 }
 
-// freshKind returns the type of element that p is written as: images by address
-// or data, sound as data, videos as most compatible servers want them, and any
-// other data as a file. It is "" if there is none.
+// freshKind returns the type of element that p is written as: images by address or data, sound
+// as data, videos as most compatible servers want them, and any other data as a file. It is ""
+// for a part without such a type.
 func freshKind(p middleware.Part) string {
 	family, _, _ := strings.Cut(p.MediaType, "/")
 	switch data := len(p.Data) > 0; {
@@ -454,7 +453,7 @@ func freshKind(p middleware.Part) string {
 	return ""
 }
 
-// fileName is for OpenAI, which wants a name beside the data of a file.
+// fileName is the name that OpenAI requires with the data of a file.
 func fileName(mediaType string) string {
 	_, sub, _ := strings.Cut(mediaType, "/")
 	if sub == "" || strings.ContainsAny(sub, ".+;") {
@@ -483,16 +482,16 @@ func audioFormat(mediaType string) string {
 	}
 }
 
-// textKeys are the members of a message that are one text each: reasoning, and then what
-// else a model says. A stream brings them in pieces. A further one needs no more than its
-// name here.
+// textKeys are the members of a message that are one text each: reasoning, then other texts of
+// the model. A stream brings them in pieces. A further text member needs no more than its name
+// here.
 var textKeys = [...]string{"reasoning_content", "reasoning", "refusal"}
 
 // reasoningTexts is how many of textKeys are reasoning.
 const reasoningTexts = 2
 
-// reasoningKeys are the members that servers put reasoning in. One that fills
-// several says the same in each.
+// reasoningKeys are the members that servers put reasoning in. A server that fills several
+// puts the same text into each.
 var reasoningKeys = append(textKeys[:reasoningTexts:reasoningTexts], "reasoning_details")
 
 // hasReasoning reports whether a message has reasoning in any of its members.
@@ -515,7 +514,7 @@ func reasoningText(v rawjson.Value) string {
 	return b.String()
 }
 
-// readParts reads what a message says: reasoning first, then its content.
+// readParts reads the parts of a message: reasoning first, then its content.
 func readParts(v rawjson.Value) ([]middleware.Part, error) {
 	var parts []middleware.Part
 	if hasReasoning(v) {
@@ -660,9 +659,7 @@ func textOf(v rawjson.Value) string {
 }
 
 // hasText reports whether textOf is not empty.
-func hasText(v rawjson.Value) bool {
-	return v.Kind() != rawjson.Null && v.Exists() && v.Raw() != `""`
-}
+func hasText(v rawjson.Value) bool { return v.Kind() != rawjson.Null && v.Exists() && v.Raw() != `""` }
 
 // checkCall returns an error if it cannot be told what a call, whole or a
 // delta's, calls.
@@ -752,8 +749,8 @@ func hasFunction(v rawjson.Value) bool {
 	return f.Get("name").Str() != "" || f.Get("arguments").Str() != ""
 }
 
-// isOldTurn reports whether the call of a message stands in the old form only. A
-// message with calls in both forms is read by its tool_calls.
+// isOldTurn reports whether a message has its call in the old form only. A message with calls
+// in both forms is read by its tool_calls.
 func isOldTurn(v rawjson.Value) bool {
 	list := v.Get("tool_calls")
 	return (list.Kind() != rawjson.Array || list.Empty()) && hasFunction(v)

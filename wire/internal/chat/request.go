@@ -16,8 +16,8 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "tool_choice": …, "temperature": …, "stop": …, …}
 //
-// What is remembered of it is the neutral request, and no parsed text: an edit, which is
-// rare, reads the body again. The error wraps ErrShape.
+// Only the neutral request is remembered, and no parsed text: an edit, which is rare, reads
+// the body again. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
 	is := &middleware.Request{}
 	err := codec.Borrow(body, func(v rawjson.Value) (err error) {
@@ -33,10 +33,10 @@ func readRequest(body string) (*middleware.Request, error) {
 	return is, err
 }
 
-// readMessages reads the conversation. Two things do not stand in a message itself:
-// the name of the tool that a result is of, which is that of the call with its id,
-// and which call in the old form a message of the role function answers. Those
-// belong together in order, as neither has an id.
+// readMessages reads the conversation. Two facts come from other messages: the name of the
+// tool of a result, which is in the call with its id, and the call in the old form that a
+// message of the role function answers. Old calls and their answers belong together in order,
+// as neither has an id.
 func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	if list.Kind() != rawjson.Array {
 		return nil, codec.Shapef("no list of messages")
@@ -91,7 +91,7 @@ func editRequest(doc *rawjson.Doc, was, req *middleware.Request) (string, error)
 	return e.Apply(doc)
 }
 
-// messageTexts writes messages as they stand in a request that had old.
+// messageTexts writes messages as elements of a request that had old.
 func messageTexts(old, messages []middleware.Message) ([]string, error) {
 	entries := make([]lens.Entry, len(old))
 	for i, m := range old {
@@ -119,7 +119,7 @@ func freshRequest(req *middleware.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tools, err := on.Tools(nil, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, false) })
+	tools, _, err := on.Tools(nil, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, false) })
 	if err != nil {
 		return "", err
 	}
@@ -139,4 +139,145 @@ func freshRequest(req *middleware.Request) (string, error) {
 		members = append(members, lens.Flag("stream", true), lens.Raw("stream_options", `{"include_usage":true}`))
 	}
 	return on.WithParams(members, req.Params)
+}
+
+// readSettings reads the members of a request other than messages and tools. null means that
+// the provider's default holds.
+func readSettings(v rawjson.Value, req *middleware.Request) (err error) {
+	if req.Model, err = on.Text(v, "model"); err != nil {
+		return err
+	}
+	req.Temperature = codec.Float(v.Get("temperature"))
+	for _, key := range limits {
+		if n := codec.Int(v.Get(key)); n > 0 && n == int64(int(n)) && req.MaxTokens == 0 {
+			req.MaxTokens = int(n)
+		}
+	}
+	switch stop := v.Get("stop"); stop.Kind() {
+	case rawjson.String:
+		req.Stop = []string{stop.Str()}
+	case rawjson.Array:
+		req.Stop, err = on.Texts(v, "stop")
+	}
+	choice := v.Get("tool_choice")
+	if !choice.Exists() {
+		choice = v.Get("function_call") // the old name
+	}
+	req.ToolChoice = readChoice(choice)
+	return err
+}
+
+// limits are the two names of the bound on the answer, the newer one first.
+var limits = []string{"max_completion_tokens", "max_tokens"}
+
+// readChoice reads a choice of tools, in the newer or the old form:
+//
+//	"auto" or "none" or "required" or "any", which is Mistral's word for it
+//	{"type": "function", "function": {"name": …}} or {"name": …}
+//	{"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}
+//
+// The list of allowed tools has no neutral form: its mode is read.
+func readChoice(v rawjson.Value) middleware.ToolChoice {
+	word := v.Str()
+	if v.Kind() == rawjson.Object {
+		for _, holder := range []rawjson.Value{v.Get("function"), v.Get("custom"), v} {
+			if name := holder.Get("name").Str(); name != "" {
+				return middleware.ToolChoice{Name: name}
+			}
+		}
+		word = v.Get("allowed_tools").Get("mode").Str()
+	}
+	switch word {
+	case "none":
+		return middleware.ToolChoice{Mode: middleware.ToolNone}
+	case "required", "any":
+		return middleware.ToolChoice{Mode: middleware.ToolRequired}
+	}
+	return middleware.ToolChoice{}
+}
+
+// editSettings puts the settings in which req differs from is into an edit of v. Without
+// tools, it removes the members that need tools.
+func editSettings(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) error {
+	e.Put(lens.Differ(settings(v, is), settings(v, req))...)
+	if len(req.Output) > 0 {
+		if form := v.Get("response_format"); form.Exists() && form.Get("type").Str() != "text" {
+			return codec.Unencodablef("a schema of the answer's text beside response_format")
+		}
+		e.Put(output(req))
+	}
+	if len(req.Tools) == 0 && req.ToolChoice == (middleware.ToolChoice{}) && len(is.Tools) > 0 && v.Get("tools").Len() > 0 {
+		e.Put(lens.None("tool_choice"), lens.None("parallel_tool_calls"))
+		return nil
+	}
+	if req.ToolChoice == is.ToolChoice {
+		return nil
+	}
+	m, err := choice(v, req)
+	e.Put(m)
+	return err
+}
+
+// output is the member for the schema of the answer's text.
+func output(req *middleware.Request) lens.Member {
+	if len(req.Output) == 0 {
+		return lens.None("response_format")
+	}
+	return lens.Raw("response_format", `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`+string(req.Output)+`}}`)
+}
+
+// settings projects the settings but for the choice of tools. A limit is written to the member
+// that has it, else under its newer name: OpenAI refuses both.
+func settings(v rawjson.Value, req *middleware.Request) []lens.Member {
+	members := []lens.Member{lens.Word("model", req.Model), lens.Float("temperature", req.Temperature)}
+	limit := lens.Count(limits[0], int64(max(req.MaxTokens, 0)))
+	found := false
+	for _, key := range limits {
+		if on.Get(v, key).Exists() {
+			members, found = append(members, lens.Raw(key, limit.Raw)), true
+		}
+	}
+	if !found {
+		members = append(members, limit)
+	}
+	if len(req.Stop) == 1 && v.Get("stop").Kind() == rawjson.String {
+		return append(members, lens.Text("stop", req.Stop[0]))
+	}
+	return append(members, lens.Words("stop", req.Stop))
+}
+
+// choice returns the member that another choice of tools changes. The list of
+// allowed tools stays where only its mode does.
+func choice(v rawjson.Value, req *middleware.Request) (lens.Member, error) {
+	const function = "function_call"
+	mode, only := req.ToolChoice.Mode, req.ToolChoice.Name
+	switch {
+	case v.Get("tool_choice").Get("allowed_tools").Kind() == rawjson.Object && only == "" && mode != middleware.ToolNone:
+		if mode == middleware.ToolAuto {
+			mode = "auto"
+		}
+		return lens.Text("tool_choice/allowed_tools/mode", string(mode)), nil
+	case !isOld(v) || v.Get("tool_choice").Exists(): // which is the one that is read
+		return lens.Raw("tool_choice", choiceText(req)), nil
+	case only != "":
+		return lens.Raw(function, codec.Object(lens.Text("name", only))), nil
+	case mode == middleware.ToolRequired:
+		return lens.Member{}, codec.Unencodablef("function_call cannot require some call")
+	}
+	return lens.Word(function, string(mode)), nil
+}
+
+// choiceText writes req's choice of tools; "" is the default.
+func choiceText(req *middleware.Request) string {
+	c := req.ToolChoice
+	if c.Name == "" {
+		return lens.Word("", string(c.Mode)).Raw
+	}
+	kind := "function"
+	for _, t := range req.Tools {
+		if t.Name == c.Name && t.Kind == middleware.KindCustom {
+			kind = "custom"
+		}
+	}
+	return on.Object(lens.Text("type", kind), lens.Text(kind+"/name", c.Name))
 }

@@ -19,7 +19,7 @@ import (
 
 func decodeResponse(t testing.TB, body string) *middleware.Response {
 	t.Helper()
-	resp, err := chat.Format{}.DecodeResponse(nil, []byte(body))
+	resp, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(body))
 	require.NoError(t, err)
 	return resp
 }
@@ -151,7 +151,7 @@ func TestEditResponse(t *testing.T) {
 		"usage":    func(r resp) { r.Usage = middleware.Usage{InputTokens: 20, OutputTokens: 5, Cached: 6, Reasoning: 1} },
 		"no usage": func(r resp) { r.Usage.InputTokens = 7 },
 
-		// the calls from the first changed one on stand in the place of its first delta
+		// the calls from the first changed one on replace its first delta
 		"stream arguments":                    firstArguments,
 		"stream arguments of the second call": func(r resp) { r.Message.ToolCalls[1].Arguments = `{"city":"Oslo"}` },
 		"stream, one more call": func(r resp) {
@@ -280,7 +280,7 @@ func TestChoicesOfOneIndex(t *testing.T) {
 		return `{"index":0,"message":{"role":"assistant",` + content + `,"tool_calls":[{"id":"c","type":"function","function":{"name":"pay","arguments":"` + arguments + `"}}]},"finish_reason":"tool_calls"}`
 	}
 	for _, last := range []string{`"content":"a"`, `"content":"a","content":"a"`, `"content": "a"`} {
-		_, err := chat.Format{}.DecodeResponse(nil, []byte(`{"choices":[`+choice(`"content":"a"`, "first")+","+choice(last, "last")+`]}`))
+		_, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(`{"choices":[`+choice(`"content":"a"`, "first")+","+choice(last, "last")+`]}`))
 		require.ErrorIs(t, err, codec.ErrShape)
 	}
 }

@@ -36,8 +36,8 @@ type stream struct {
 	answer   *answer // set by Close
 }
 
-// known has the members of a chunk that are written though a word for calls stands in
-// them: text may speak of calls.
+// known has the members of a chunk that are written even if they contain a word for calls:
+// text may speak of calls.
 var known = codec.Tree{"choices": codec.Tree{"logprobs": nil, "delta": message, "message": message}.Scalars("index", "finish_reason")}
 
 var message = codec.Tree{"content": nil, "reasoning_details": nil, "audio": nil}.With(nil, textKeys[:]...).Scalars("role")
@@ -122,11 +122,60 @@ func (s *stream) Read(u *codec.Unit) error {
 	return nil
 }
 
-// chunk reads a chunk of the answer.
-// Servers add chunks without choices: with the figures at the end, with the verdict
-// of a filter at the beginning (Azure), or as a sign of life. An object without
-// choices that is none of those is noted as strange: a stream of nothing else is not
-// an answer of this format.
+// Response returns the answer after the last unit.
+func (s *stream) Response() (*middleware.Response, error) {
+	a := s.answer // of one object
+	var err error
+	if !s.Buf.IsWhole() {
+		a, err = s.streamed(s.Text())
+	}
+	if err == nil && a == nil {
+		err = codec.ErrIncomplete
+	}
+	if err == nil {
+		err = codec.RejectExtraChoices(s.req, dialect, &a.Is, "n")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.answer, a.Unchanged = a, s.Unchanged()
+	return on.Response(a), nil
+}
+
+// streamed returns the answer that the events made. A stream without an end is incomplete.
+func (s *stream) streamed(text string) (*answer, error) {
+	if s.failed != nil {
+		return nil, s.failure()
+	}
+	if len(s.turns) == 0 {
+		switch {
+		case s.strange:
+			return nil, codec.Shapef("events without choices")
+		case s.done:
+			return nil, &middleware.ModelError{Err: fmt.Errorf("wire: the provider sent a stream without an answer: %w", codec.ErrIncomplete)}
+		}
+		return nil, codec.ErrIncomplete
+	}
+	for _, t := range s.turns {
+		if t.finish == "" && !s.done {
+			return nil, codec.ErrIncomplete
+		}
+	}
+	return s.put(text, true)
+}
+
+// failure returns the error that the provider sent, with what it has cost.
+func (s *stream) failure() error {
+	if s.usage == (middleware.Usage{}) {
+		return s.failed
+	}
+	return codec.WithUsage(s.failed, s.model, s.usage)
+}
+
+// chunk reads a chunk of the answer. Servers add chunks without choices: with the figures at
+// the end, with the result of a filter at the beginning (Azure), or as a keep-alive. Any other
+// object without choices is noted as strange: a stream of only such objects is not an answer
+// of this format.
 func (s *stream) chunk(u *codec.Unit) error {
 	v := u.Value
 	failed := s.fail(v)
@@ -162,8 +211,8 @@ func (s *stream) chunk(u *codec.Unit) error {
 	return nil
 }
 
-// repeats has the chunks that bring another text, or another piece of the same call, and
-// say the same as u beside it, read without being parsed.
+// repeats makes u the pattern for chunks that bring another text, or another piece of the same
+// call, and are otherwise the same.
 func (s *stream) repeats(u *codec.Unit) {
 	pads := []rawjson.Value{u.Value.Get("obfuscation"), u.Value.Get("p")}
 	for c := range u.Value.Get("choices").Each() {
@@ -197,7 +246,7 @@ func (s *stream) repeats(u *codec.Unit) {
 	}
 }
 
-// sinkOf returns the sink for what t says: further choices are not shown.
+// sinkOf returns the sink for the texts of t: further choices are not shown.
 func (s *stream) sinkOf(t *turn) middleware.Sink {
 	if t.index != 0 {
 		return nil
@@ -267,76 +316,22 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 	return t, nil
 }
 
-// Response returns the answer after the last unit.
-func (s *stream) Response() (*middleware.Response, error) {
-	a := s.answer // of one object
-	var err error
-	switch {
-	case s.Buf.IsWhole():
-	default:
-		a, err = s.streamed(s.Text())
-	}
-	if err == nil && a == nil {
-		err = codec.ErrIncomplete
-	}
-	if err == nil {
-		err = codec.RejectExtraChoices(s.req, dialect, &a.Is, "n")
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.answer, a.Unchanged = a, s.Unchanged()
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp, nil
-}
-
-// streamed returns the answer that the events made. A stream without an end is none.
-func (s *stream) streamed(text string) (*answer, error) {
-	if s.failed != nil {
-		return nil, s.failure()
-	}
-	if len(s.turns) == 0 {
-		switch {
-		case s.strange:
-			return nil, codec.Shapef("events without choices")
-		case s.done:
-			return nil, &middleware.ModelError{Err: fmt.Errorf("wire: the provider sent a stream without an answer: %w", codec.ErrIncomplete)}
-		}
-		return nil, codec.ErrIncomplete
-	}
-	for _, t := range s.turns {
-		if t.finish == "" && !s.done {
-			return nil, codec.ErrIncomplete
-		}
-	}
-	return s.put(text, true)
-}
-
-// failure returns the error that the provider sent, with what it has cost.
-func (s *stream) failure() error {
-	if s.usage == (middleware.Usage{}) {
-		return s.failed
-	}
-	return codec.WithUsage(s.failed, s.model, s.usage)
-}
-
-// turn puts the deltas of one choice together to a message as it stands in
-// history. Which rule a member follows depends on what it is:
+// turn joins the deltas of one choice to a message as it is in history. The rule for a member
+// depends on its kind:
 //
-//   - those of textKeys: texts are joined
+//   - textKeys: texts are joined
 //   - content: texts are joined; a list, of Mistral, is joined element by element,
 //     neighbours of one type to one element
 //   - reasoning_details: the same, by type, index and id
 //   - tool_calls, function_call: see partialCall
 //   - audio: its id alone, which is what a provider takes in history
-//   - anything else: see extraMembers
+//   - other members: see extraMembers
 type turn struct {
 	index   int64
 	finish  string        // the last finish_reason
 	whole   rawjson.Value // the message of an answer that is one object, while it is read
 	known   codec.Tree    // what is written of that
-	extra   []lens.Member // what stands beside that
+	extra   []lens.Member // the other members of the choice
 	role    string
 	content list
 	text    bool   // a delta had a text for content
@@ -353,16 +348,16 @@ type turn struct {
 	old     *partialCall            // a function_call
 }
 
-// What is understood of a message, of a call and of its function. A member that some
-// reader takes for one of them, because it ignores case, is not a further member.
+// These are the known members of a message, of a call and of its function. A member that some
+// reader takes for one of them, because it ignores case, is not an extra member.
 var (
 	messageKeys  = slices.AppendSeq([]string{"name", "tool_call_id", "tool_calls", "function_call"}, maps.Keys(message))
 	callKeys     = []string{"index", "id", "type", "function", "custom"}
 	functionKeys = []string{"name", "arguments", "input"}
 )
 
-// add reads one delta, and reports whether there is a call in it. Reasoning that stands
-// in several members is shown once.
+// add reads one delta, and reports whether there is a call in it. Reasoning in several members
+// is shown once.
 func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err error) {
 	if err := checkCalls(delta); err != nil {
 		return true, err
@@ -469,7 +464,7 @@ type entry struct {
 	raw  string // of one that is not joined
 	key  string // of its text
 	text strings.Builder
-	rest codec.Members // beside the text
+	rest codec.Members // all members but the text
 }
 
 // add adds an element with a text under key, which is joined to the one before if that is
@@ -492,7 +487,7 @@ func (l *list) add(v rawjson.Value, key, text string) {
 	}
 }
 
-// get returns what stands beside the text under key, "" for nothing or null.
+// get returns the member key, without the text; "" for null or no such member.
 func (e *entry) get(key string) string {
 	for _, m := range e.rest.List {
 		if m.Key == key && m.Raw != "null" {
@@ -508,7 +503,7 @@ func (e *entry) continues(key string, v rawjson.Value) bool {
 	return e.key == key && e.get("index") == index && (e.get("id") == "" || id == "" || e.get("id") == id)
 }
 
-// texts returns the elements as JSON: the type, what stood beside the text, and the text.
+// texts returns the elements as JSON: the type, the other members, and the text.
 func (l list) texts() []string {
 	out := make([]string, len(l))
 	for i, e := range l {
@@ -525,10 +520,10 @@ func (l list) texts() []string {
 	return out
 }
 
-// extraMembers keeps what deltas said of members that are not known here, in the order in
-// which they came first: lists are joined, of objects the last counts. A text or
-// a number that came more than once is a label of the delta, or a piece of what
-// no format defines: it is left out.
+// extraMembers keeps the members of deltas that are not known here, in the order in which they
+// came first. Lists are joined; of several objects the last counts. A text or a number that
+// came more than once is a label of the delta, or a piece of a member that no format defines:
+// it is left out.
 type extraMembers struct {
 	list []extraMember
 	at   map[string]int // by folded key
@@ -604,7 +599,7 @@ func (t *turn) raw() string {
 		members = append(members, lens.Raw("audio", codec.Object(lens.Raw("id", t.audio))))
 	}
 	members = append(members, t.more.members()...)
-	// the order that clients give calls: by index, and those of one index as they began
+	// clients order calls by index, and calls of one index as they began
 	slices.SortStableFunc(t.calls, func(a, b *partialCall) int { return cmp.Compare(a.index, b.index) })
 	calls := make([]string, len(t.calls))
 	for i, c := range t.calls {
@@ -616,8 +611,8 @@ func (t *turn) raw() string {
 	return codec.Object(append(members, lens.List("tool_calls", calls))...)
 }
 
-// deltaIn returns what a choice of a chunk brings. Perplexity repeats in message what
-// was said so far; where there is only that, it is the delta.
+// deltaIn returns the delta of a choice. Perplexity repeats the text so far in message; a
+// choice with only a message has it as its delta.
 func (t *turn) deltaIn(choice rawjson.Value) rawjson.Value {
 	delta := choice.Get("delta")
 	if !delta.Exists() && t.role == "" && !t.text && !t.listed {
@@ -636,8 +631,8 @@ type partialCall struct {
 	word  string // type as written; "" if it never was
 	old   bool   // a function_call
 	args  codec.Joined
-	more  extraMembers // members beside those known
-	inner extraMembers // the same beside name and arguments
+	more  extraMembers // unknown members
+	inner extraMembers // unknown members of the function
 }
 
 // call reads the pieces of calls in a delta, and reports whether there are any.
@@ -699,7 +694,7 @@ func (t *turn) place(v rawjson.Value) *partialCall {
 			c = nil
 		}
 	case id != "":
-		n, c = t.top, t.byID[id] // behind those before it
+		n, c = t.top, t.byID[id] // after the calls before it
 	default:
 		n = t.top
 		if last >= 0 && !(named && t.calls[last].name != "") {
@@ -760,8 +755,8 @@ func (c *partialCall) add(v rawjson.Value) error {
 	return nil
 }
 
-// text returns the call as it stands in history: without an index, and with the
-// members that some server has put beside the known ones.
+// text returns the call as it is in history: without an index, and with the unknown members
+// that a server has added.
 func (c *partialCall) text() string {
 	at, word, key := "function", cmp.Or(c.word, "function"), "arguments"
 	if c.kind == middleware.KindCustom {
@@ -773,165 +768,4 @@ func (c *partialCall) text() string {
 		return holder
 	}
 	return codec.Object(append([]lens.Member{lens.Word("id", c.id), lens.Text("type", word), lens.Raw(at, holder)}, c.more.members()...)...)
-}
-
-// shown is what a client has of a choice.
-type shown struct {
-	role    bool   // its role: a stream has it once
-	message string // "" for nothing
-}
-
-// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
-// what was shown, or a later answer, which follows as further chunks.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
-}
-
-// events writes an answer that is one object as a stream behind what is given, of this
-// answer if own, else of an earlier one: for each choice the message, its calls and the
-// end, and then, if usage is set, the figures. Each is one chunk, because a client joins
-// chunks of any size. The chunks take the members of the first ones, like, as clients
-// drop those of another id.
-func events(object string, like []lens.Member, client map[int64]shown, own, usage bool) (string, error) {
-	v, err := codec.ParseObject(object)
-	if err != nil {
-		return "", err
-	}
-	if len(like) == 0 {
-		like = envelope(v)
-	}
-	var out strings.Builder
-	write := func(members ...lens.Member) {
-		out.WriteString(eventText(codec.Object(append(slices.Clone(like), members...)...)))
-	}
-	for c := range v.Get("choices").Each() {
-		n, _ := indexOf(c)
-		choice := func(delta, finish string) {
-			write(lens.Raw("choices", "["+codec.Object(lens.Raw("index", codec.Count(n)), lens.Raw("delta", delta), lens.Raw("finish_reason", finish))+"]"))
-		}
-		left, calls, err := client[n].missingDelta(c.Get("message"), own)
-		if err != nil {
-			return "", err
-		}
-		if left != "{}" {
-			choice(left, "null")
-		}
-		if len(calls) > 0 {
-			choice(codec.Object(lens.List("tool_calls", calls)), "null")
-		}
-		if finish := c.Get("finish_reason"); finish.Str() != "" {
-			choice("{}", finish.Raw())
-		}
-	}
-	if figures := v.Get("usage"); usage && figures.Kind() == rawjson.Object {
-		write(lens.Raw("choices", "[]"), lens.Raw("usage", figures.Raw()))
-	}
-	return out.String() + eventText("[DONE]"), nil
-}
-
-// missingDelta returns the delta that brings what of a message is not shown, without its calls,
-// and those with their index. Behind an answer that was given up stands all of the
-// message, but no second reasoning: a provider that signs it accepts that of one answer
-// only.
-func (g shown) missingDelta(message rawjson.Value, own bool) (delta string, calls []string, err error) {
-	sent, _ := codec.ParseObject(g.message)
-	reasoned := !own && hasReasoning(sent)
-	had := map[string]rawjson.Value{}
-	for m := range sent.Each() {
-		if own {
-			had[m.Key()] = m
-		}
-	}
-	var left []lens.Member
-	for m := range message.Each() {
-		switch key := m.Key(); {
-		case key == "tool_calls":
-			for c := range m.Each() {
-				members := []lens.Member{lens.Raw("index", codec.Count(int64(len(calls))))}
-				for f := range c.Each() {
-					if f.Key() != "index" {
-						members = append(members, lens.Raw(f.Key(), f.Raw()))
-					}
-				}
-				calls = append(calls, codec.Object(members...))
-			}
-		case key == "role" && g.role: // openai-python adds up the roles of a stream as if they were text
-		case m.Kind() == rawjson.Null && g.role, reasoned && strings.HasPrefix(key, "reasoning"):
-		default:
-			rest, err := suffix(m, had[key])
-			if err != nil {
-				return "", nil, err
-			}
-			left = append(left, lens.Raw(key, rest))
-		}
-	}
-	return codec.Object(left...), calls, nil
-}
-
-// suffix returns what v, a member of a message, has behind sent, its beginning; "" for
-// nothing.
-func suffix(v, sent rawjson.Value) (string, error) {
-	switch kind := v.Kind(); {
-	case v.Raw() == sent.Raw():
-		return "", nil
-	case kind == rawjson.String && sent.Kind() == kind:
-		rest, ok := strings.CutPrefix(v.Str(), sent.Str())
-		if !ok {
-			return "", codec.ErrShown
-		}
-		return lens.Word("", rest).Raw, nil
-	case kind == rawjson.Array && sent.Kind() == kind && v.Len() >= sent.Len():
-		return listSuffix(v, sent)
-	case v.Key() == "content" && kind != rawjson.Null && sent.Exists() && sent.Kind() != rawjson.Null:
-		return "", codec.ErrShown
-	}
-	return v.Raw(), nil
-}
-
-// listSuffix is suffix for lists. The last element that was sent may continue, if it is a
-// text.
-func listSuffix(v, sent rawjson.Value) (string, error) {
-	had, i := slices.Collect(sent.Each()), 0
-	var rest []string
-	for e := range v.Each() {
-		raw := e.Raw()
-		switch {
-		case i >= len(had):
-			rest = append(rest, raw)
-		case raw == had[i].Raw():
-		case i < len(had)-1 || e.Get("text").Kind() != rawjson.String:
-			return "", codec.ErrShown
-		default:
-			text, err := suffix(e.Get("text"), had[i].Get("text"))
-			if err == nil {
-				raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`)))
-			}
-			if err != nil {
-				return "", err
-			}
-			rest = append(rest, raw)
-		}
-		i++
-	}
-	return lens.List("", rest).Raw, nil
-}
-
-// eventText writes an event.
-func eventText(data string) string {
-	return "data: " + codec.OneLine(data) + "\n\n"
-}
-
-// envelope returns what every chunk of a stream repeats: the plain members, such as
-// id, created and model, but for what pads a chunk. openai-python skips chunks without an
-// object. OpenAI adds obfuscation, and
-// Mistral p, so that an eavesdropper cannot tell tokens by the size of a chunk.
-func envelope(like rawjson.Value) []lens.Member {
-	var members codec.Members
-	for _, m := range others(like, "choices", "usage", "error", "obfuscation", "p") {
-		if m.Raw != "null" && m.Raw[0] != '[' && m.Raw[0] != '{' {
-			members.Put(m.Key, m.Raw)
-		}
-	}
-	members.Put("object", `"chat.completion.chunk"`)
-	return members.List
 }

@@ -152,8 +152,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// What comes stands behind a byte order mark, and the first chunk stays even
-// if nothing is left of it: without either the rest would be no stream.
+// The rest follows the byte order mark, and the first chunk stays even if it is empty: without
+// either it would not be a stream.
 func TestEdgesOfStream(t *testing.T) {
 	t.Parallel()
 	resp := decodeResponse(t, "\ufeff: c\n"+eventStream(`{"choices":[{"finish_reason":"stop"}]}`))
@@ -244,7 +244,7 @@ func TestSoundIsShown(t *testing.T) {
 	require.Equal(t, len(sound), s.Safe())
 }
 
-// openai-python skips chunks whose object is another than that of the first.
+// openai-python skips chunks whose object differs from the first one.
 func TestObjectOfChunks(t *testing.T) {
 	t.Parallel()
 	call := `"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
@@ -306,8 +306,8 @@ func TestDividedLettersOfText(t *testing.T) {
 	}
 }
 
-// A server may put an error into a stream without a field in front of it. An object there
-// without an error says nothing.
+// A server may put an error into a stream as a line without a field. An object in such a line
+// without an error is ignored.
 func TestErrorWithoutAField(t *testing.T) {
 	t.Parallel()
 	begin := eventStream(`{"id":"one","choices":[{"index":0,"delta":{"content":"Hm."}}]}`)
@@ -317,7 +317,7 @@ func TestErrorWithoutAField(t *testing.T) {
 	}
 	var failed *middleware.ModelError
 	for _, line := range []string{`{"error":"busy"}`, `{"error":{"message":"busy","code":"c"}}`} {
-		_, err := chat.Format{}.DecodeResponse(nil, []byte(begin+line+"\n\n"+end))
+		_, err := codec.Decode(chat.Format{}.NewStream(nil, nil), []byte(begin+line+"\n\n"+end))
 		require.ErrorAs(t, err, &failed, line)
 		require.ErrorContains(t, failed, "busy")
 	}

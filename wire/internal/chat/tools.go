@@ -45,8 +45,7 @@ func holderOfTool(v rawjson.Value, old bool) rawjson.Value {
 	return v.Get("function")
 }
 
-// parametersOf returns the schema, and under which key it stands: Hugging Face
-// takes "arguments" as well.
+// parametersOf returns the schema and its key: Hugging Face takes "arguments" as well.
 func parametersOf(holder rawjson.Value) (schema rawjson.Value, key string) {
 	schema = holder.Get("parameters")
 	if a := holder.Get("arguments"); !schema.Exists() && a.Kind() == rawjson.Object {
@@ -137,7 +136,7 @@ func editTools(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) error
 		own, err := on.Value(t.Native)
 		return err == nil && (isOldTool(own) || !own.Exists() && isOld(v))
 	}
-	texts, err := on.Tools(is.Tools, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, old(t)) })
+	texts, _, err := on.Tools(is.Tools, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, old(t)) })
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ type Writing struct {
 	Stream func(resp *middleware.Response, whole string) (string, error)
 }
 
-// EncodeAnswer writes resp for the client that sent a request to path with that
-// body. The model that the request names stands in for a response that names none.
+// EncodeAnswer writes resp for the client that sent a request to path with that body. A
+// response without a model gets the model that the request names.
 func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response, w Writing) ([]byte, string, error) {
 	form, whole := FormWhole, ""
 	if f.WantsStream(path, body) {
@@ -72,7 +72,7 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 		if is == form {
 			return raw, form.ContentType(), nil
 		}
-		if resp, err = f.DecodeResponse(nil, raw); err != nil {
+		if resp, err = Decode(f.NewStream(nil, nil), raw); err != nil {
 			return nil, "", Unencodablef("a Native that holds no answer: %v", err)
 		}
 		if is == FormWhole {
@@ -154,9 +154,9 @@ func withArguments(m middleware.Message) middleware.Message {
 	return m
 }
 
-// FinishOf returns the finish reason of resp. A middleware that writes a
-// response need not name it: then it follows the calls, and so does one that
-// says the opposite of them.
+// FinishOf returns the finish reason of resp. A middleware that writes a response may leave
+// the reason empty. FinishOf then derives it from the calls, and also replaces a reason that
+// contradicts them.
 func FinishOf(resp *middleware.Response) middleware.FinishReason {
 	f, calls := resp.FinishReason, len(resp.Message.ToolCalls) > 0
 	switch {
@@ -240,12 +240,12 @@ func at(v rawjson.Value, path string) rawjson.Value {
 	}
 }
 
-// Figure is a member with a count of tokens, none for 0.
-func Figure(key string, n int64) Member {
-	if n == 0 {
-		return Member{Key: key}
+// OneMessage returns an error unless resp has one choice, and AnswerOnly accepts it.
+func OneMessage(resp *middleware.Response) error {
+	if len(resp.Choices) > 0 {
+		return Unencodablef("this format has one choice: leave Response.Choices empty")
 	}
-	return Member{Key: key, Raw: Count(n)}
+	return AnswerOnly(resp.Message)
 }
 
 // AnswerOnly returns an error unless m can be the message of an answer.
@@ -256,10 +256,10 @@ func AnswerOnly(m middleware.Message) error {
 	return nil
 }
 
-// RejectUndefinedTool returns an error if req does not offer a tool that the answer defines: the
-// client sends the definition back, and calls of it would be validated against the
-// provider's schema. A request whose tools load others says nothing of their names. The
-// error wraps ErrShape.
+// RejectUndefinedTool returns an error if an answer defines a tool that req does not offer.
+// The client sends the definition back, and the calls of the tool would be validated against
+// the provider's schema. If a tool of the request loads other tools, every name is allowed.
+// The error wraps ErrShape.
 func RejectUndefinedTool(req *middleware.Request, namespace, name string) error {
 	if name == "" || req == nil || slices.ContainsFunc(req.Tools, func(t middleware.Tool) bool {
 		return t.Loads != "" || t.Namespace == namespace && t.Name == name
@@ -269,10 +269,9 @@ func RejectUndefinedTool(req *middleware.Request, namespace, name string) error 
 	return Shapef("the definition of a tool that the request does not offer")
 }
 
-// RejectExtraChoices returns an error if a further choice of resp has a call, and req, if
-// it is known, did not ask for further choices: many clients read the first
-// choice of each chunk, whatever index it has. path leads to the member of a
-// request that says how many choices are asked for.
+// RejectExtraChoices returns an error if a further choice of resp has a call, and req, if it
+// is known, did not ask for further choices. Many clients read the first choice of each chunk,
+// whatever index it has. path leads to the member of a request with the number of choices.
 func RejectExtraChoices(req *middleware.Request, dialect string, resp *middleware.Response, path ...string) error {
 	if req == nil || !slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
 		return nil

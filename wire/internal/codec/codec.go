@@ -1,17 +1,34 @@
-// Package codec is what the wire formats share: the contract that each of them
-// fulfils, edits of recorded JSON, events of a stream, and the provider's
-// errors in neutral form.
+// Package codec is shared by the wire formats. Two rules hold for all of them. A request is
+// kept as it was received, and a change becomes an edit of it. An answer that may hold a call
+// is written from its decoded values. A change without a place is [ErrUnencodable].
 //
-// Two rules hold for all formats. A request is kept as it was received, and a change
-// becomes an edit of it. An answer that may hold a call is written from what was read of
-// it. A change without a place is [ErrUnencodable].
+// A format is a package next to this one with the files FORMAT.go, request.go, message.go,
+// tools.go, stream.go, answer.go and errors.go. It provides
+//   - a [Format]: paths, URL and keep-alives. It embeds [Defaults].
+//   - readers and projections of requests, messages, parts, calls and tools. Package lens
+//     compares the projections, and edits the recorded JSON.
+//   - a stream, which embeds a [Splitter]. Release tells when a unit may go to the client,
+//     Read decodes a unit, Snapshot notes the part that the client has, and Response
+//     returns the answer.
+//   - an answer, which writes itself as one object (Whole) and as the rest of a stream
+//     (Stream) after a snapshot.
+//   - a [Tree] of the members that it knows, and the [Figures] of its usage.
+//
+// This package does the rest: it cuts a body into units (events.go) and decides which of
+// them pass unchanged, are written or wait (splitter.go), keeps the part that a client has
+// (cursor.go), writes known members in one spelling and finds words for calls (tree.go),
+// writes answers for other requests and counts tokens (answer.go), compares neutral values
+// and pairs results with calls (neutral.go), edits JSON (json.go), and reads errors
+// (errors.go). To add a member, name it in the Tree of its object, read it, and project it.
 package codec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -38,10 +55,9 @@ const (
 	maxValues = 4 << 20  // JSON values of one text
 )
 
-// Format is one wire format. A Format holds no state and is safe for
-// concurrent use; what it says of each method is in package wire. Two methods are
-// optional, with a default for a format without them: EndsWith (cursor.go),
-// RenamePrevious and UnavailableStatus (package wire).
+// Format is one wire format. A Format holds no state and is safe for concurrent use. Package
+// wire describes its methods. EndsWith (cursor.go), RenamePrevious and UnavailableStatus
+// (package wire) are optional methods; a format without them gets the default.
 type Format interface {
 	Dialect() string
 	Match(path string, body []byte) bool
@@ -49,7 +65,6 @@ type Format interface {
 	WantsStream(path string, body []byte) bool
 	DecodeRequest(body []byte) (*middleware.Request, error)
 	EncodeRequest(req *middleware.Request) ([]byte, error)
-	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
 	EncodeResponse(resp *middleware.Response) ([]byte, error)
 	EncodeAnswer(path string, body []byte, resp *middleware.Response) (answer []byte, contentType string, err error)
 	NewStream(req *middleware.Request, sink middleware.Sink) Stream
@@ -61,12 +76,13 @@ type Format interface {
 	// a client needs that event before a keep-alive: it holds no word of the
 	// model's. It is 0 if that event has not come or none is needed.
 	Opening(text string) int
-	// KeepAlive returns what tells a client, between two events, that the answer
-	// goes on, and whether that is one more event with a number. Of the answer,
-	// text was received and its first sent bytes were taken, beside n such events.
-	// It is "" where the format has none, and for an answer that is not a stream.
+	// KeepAlive returns the bytes that tell a client, between two events, that the answer
+	// continues. numbered reports whether they are an event with a number. text is the answer as
+	// received, sent the number of its bytes that the client has, and n the number of numbered
+	// keep-alives before. alive is "" for a format without keep-alives, and for an answer that is
+	// not a stream.
 	KeepAlive(text string, sent, n int) (alive string, numbered bool)
-	// Renumber returns events that stand behind n numbered keep-alives.
+	// Renumber returns events with the numbers that they have after n numbered keep-alives.
 	Renumber(events string, n int) (string, error)
 
 	// URL returns where requests to model go: below base, or below the
@@ -84,8 +100,8 @@ type Stream interface {
 	Safe() int
 	Close() (*middleware.Response, error)
 
-	// Output returns what the client gets of what was written, or will get with what
-	// follows, how much of that it may get already, and what stands behind it.
+	// Output returns the text for the client, as far as it is known, and how many bytes of it the
+	// client may get now. rest is the received text that Output has not written yet.
 	Output() (text string, releasable int, rest string)
 	// Text returns all bytes that were written.
 	Text() string
@@ -123,9 +139,9 @@ func ParseBody(text string) (*rawjson.Doc, error) {
 	return doc, nil
 }
 
-// Borrow is ParseBody for a caller that needs the object only in use, such as that
-// of one event of many: its memory is used again. The texts of its values stay. The
-// error is that of use, or wraps ErrShape.
+// Borrow is ParseBody for an object that is needed only during use, such as one event of many.
+// Its memory is used again; the texts of its values stay valid. The error is the one of use,
+// or wraps ErrShape.
 func Borrow(text string, use func(object rawjson.Value) error) error {
 	return borrow(text, func(doc *rawjson.Doc) error {
 		if k := doc.Root().Kind(); k != rawjson.Object {
@@ -152,13 +168,13 @@ func ParseObject(text string) (rawjson.Value, error) {
 	return doc.Root(), nil
 }
 
-// Shapef returns an error that wraps ErrShape. What it says holds no content.
+// Shapef returns an error that wraps ErrShape. Its text must not contain content of the body.
 func Shapef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrShape, fmt.Sprintf(format, args...))
 }
 
-// Unencodablef returns an error that wraps ErrUnencodable. What it says holds
-// no content.
+// Unencodablef returns an error that wraps ErrUnencodable. Its text must not contain content
+// of the body.
 func Unencodablef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnencodable, fmt.Sprintf(format, args...))
 }
@@ -190,3 +206,137 @@ func Decode(s Stream, body []byte) (*middleware.Response, error) {
 	}
 	return s.Close()
 }
+
+// WantsStream reports whether a request asks for a streamed answer: by the
+// member "stream" of its body, else by the last segment of its path, as in
+// Gemini's format and on Vertex, else if the format streams by default. Like
+// the servers that are written in Go it reads the key in any case.
+func WantsStream(path string, body []byte, byDefault bool) bool {
+	if wants, ok := streamMember(body); ok {
+		return wants
+	}
+	path, _, _ = strings.Cut(path, "?")
+	last := path[strings.LastIndexAny(path, "/:")+1:]
+	return byDefault || strings.Contains(strings.ToLower(last), "stream")
+}
+
+// streamMember returns the member "stream" of a body; false without one. The last of several
+// members counts. A value of another kind is ignored.
+func streamMember(body []byte) (wants, ok bool) {
+	odd := false
+	err := Borrow(string(shallow(body)), func(object rawjson.Value) error {
+		for m := range object.Each() {
+			if !strings.EqualFold(m.Key(), "stream") {
+				continue
+			}
+			switch m.Kind() {
+			case rawjson.Bool:
+				wants, ok = m.Raw() == "true", true
+			case rawjson.Null:
+				ok = false
+			default:
+				odd = true
+			}
+		}
+		return nil
+	})
+	return wants, ok && !odd && err == nil
+}
+
+// shallow returns a JSON object with 0 in place of the objects and arrays in it.
+// They are most of a request, and have been parsed once already.
+func shallow(body []byte) []byte {
+	out := make([]byte, 0, 512)
+	depth, rest := 0, 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			i = closingQuote(body, i)
+		case '{', '[':
+			if depth++; depth == 2 {
+				out = append(append(out, body[rest:i]...), '0')
+			}
+		case '}', ']':
+			if depth--; depth == 1 {
+				rest = i + 1
+			}
+		}
+	}
+	return append(out, body[rest:]...)
+}
+
+// closingQuote returns the end of the string that begins at i, or of body.
+func closingQuote(body []byte, i int) int {
+	for {
+		n := bytes.IndexByte(body[i+1:], '"')
+		if n < 0 {
+			return len(body)
+		}
+		i += n + 1
+		escapes := 0
+		for body[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
+}
+
+// Path returns the path of a request in the spelling that is used for comparisons: without a
+// query, in lower case, with slashes instead of backslashes, without empty and "." segments,
+// and in each segment without parameters after ";" and trailing spaces. Servers accept such
+// spellings for the same path.
+func Path(path string) string {
+	if isPlain(path) {
+		return path
+	}
+	path, _, _ = strings.Cut(path, "?")
+	path = strings.ReplaceAll(strings.ToLower(path), `\`, "/")
+	var b strings.Builder
+	for seg := range strings.SplitSeq(path, "/") {
+		seg, _, _ = strings.Cut(seg, ";")
+		if seg = strings.TrimRight(seg, " \t"); seg != "" && seg != "." {
+			b.WriteString("/" + seg)
+		}
+	}
+	return b.String()
+}
+
+// isPlain reports whether Path would return path itself, as for the paths that
+// SDKs use. False is not certain.
+func isPlain(path string) bool {
+	return strings.HasPrefix(path, "/") && !strings.HasSuffix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path, "/.") &&
+		!strings.ContainsAny(path, "?\\; \t") && strings.ToLower(path) == path
+}
+
+// PathEnds reports whether the Path of path ends with one of ends, which are in
+// lower case.
+func PathEnds(path string, ends ...string) bool {
+	path = Path(path)
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(path, end) })
+}
+
+// Defaults has the methods of a Format that most formats share. A format embeds
+// it and declares those in which it differs.
+type Defaults struct{}
+
+// WantsStream reports whether a request asks for a streamed answer. The default is no.
+func (Defaults) WantsStream(path string, body []byte) bool { return WantsStream(path, body, false) }
+
+// Opening returns 0: a client understands a keep-alive before the first event.
+func (Defaults) Opening(string) int { return 0 }
+
+// Renumber returns the events as they are: they have no numbers.
+func (Defaults) Renumber(events string, _ int) (string, error) { return events, nil }
+
+// Authorize sets the key: the key is a bearer token. A server of one's own
+// needs none.
+func (Defaults) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// MayHoldCall reports whether a word for calls of any format occurs in a body.
+func (Defaults) MayHoldCall(body []byte) bool { return MayHoldCall(body) }

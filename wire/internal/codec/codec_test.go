@@ -17,7 +17,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// script is a stream that says what it is told.
+// script is a stream with fixed content.
 type script struct {
 	codec.Stream
 	write error
@@ -170,7 +170,7 @@ func TestText(t *testing.T) {
 	require.Empty(t, codec.FirstText())
 }
 
-// A refused call has cost something, and the report says what.
+// A refused call has cost something, and the report has its usage.
 func TestWithUsage(t *testing.T) {
 	t.Parallel()
 	refused := codec.ModelError(400, nil, codec.Failure{Refused: true, Output: "x"})

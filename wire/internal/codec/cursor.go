@@ -20,18 +20,25 @@ type Cursor struct {
 	text string     // all that was written
 	out  string     // what the client gets of it, or will get with what follows
 	safe int        // bytes of out that may be taken
-	rest string     // what of the text stands behind out
+	rest string     // the received text after out
 	last Event      // the last one with data
 	sent int        // bytes of out that were taken
 	n    int        // numbered keep-alives that were taken
 
-	keepAliveFirst bool // a keep-alive stands in front of the text
+	keepAliveFirst bool // a keep-alive was sent before the text
 
 	err error // of Close
 }
 
 // NewCursor returns a Cursor at the beginning of s.
 func NewCursor(f Format, s Stream) *Cursor { return &Cursor{format: f, stream: s} }
+
+// locked returns what get reads of c under its lock.
+func locked[T any](c *Cursor, get func() T) T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return get()
+}
 
 // Write adds the next bytes.
 func (c *Cursor) Write(p []byte) (int, error) {
@@ -45,18 +52,10 @@ func (c *Cursor) Write(p []byte) (int, error) {
 }
 
 // Sent returns what the client has got.
-func (c *Cursor) Sent() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.out[:c.sent]
-}
+func (c *Cursor) Sent() string { return locked(c, func() string { return c.out[:c.sent] }) }
 
-// Pending returns what was read behind what the client has got.
-func (c *Cursor) Pending() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.out[c.sent:] + c.rest
-}
+// Pending returns the received text that the client has not got.
+func (c *Cursor) Pending() string { return locked(c, func() string { return c.out[c.sent:] + c.rest }) }
 
 // view returns the text as the client knows it.
 func (c *Cursor) view() string {
@@ -67,18 +66,10 @@ func (c *Cursor) view() string {
 }
 
 // Text returns all bytes that were written.
-func (c *Cursor) Text() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text
-}
+func (c *Cursor) Text() string { return locked(c, func() string { return c.text }) }
 
 // Safe returns how many bytes the client may get.
-func (c *Cursor) Safe() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.safe
-}
+func (c *Cursor) Safe() int { return locked(c, func() int { return c.safe }) }
 
 // Close ends the answer and returns it.
 func (c *Cursor) Close() (*middleware.Response, error) {
@@ -90,11 +81,7 @@ func (c *Cursor) Close() (*middleware.Response, error) {
 }
 
 // Take returns the bytes that the client may get and has not got.
-func (c *Cursor) Take() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return []byte(c.upTo(c.safe))
-}
+func (c *Cursor) Take() []byte { return locked(c, func() []byte { return []byte(c.upTo(c.safe)) }) }
 
 // upTo takes the bytes before end. Events that the codec has read can be
 // renumbered; should one not, it keeps its number.
@@ -107,9 +94,9 @@ func (c *Cursor) upTo(end int) string {
 	return out
 }
 
-// passed returns bytes of the text as they follow those that were taken. A byte
-// order mark is one at the beginning of a stream only: behind a keep-alive it
-// would be a part of the first line, which no client would know then.
+// passed returns bytes of the text as they follow the bytes that were taken. After a
+// keep-alive, a byte order mark is removed: it would be part of the first line, and clients
+// would ignore that line.
 func (c *Cursor) passed(out string) string {
 	if c.keepAliveFirst && c.sent == 0 {
 		out = strings.TrimPrefix(out, bom)
@@ -122,19 +109,13 @@ func (c *Cursor) passed(out string) string {
 
 // Passed returns written bytes as they follow those that were taken.
 func (c *Cursor) Passed(written []byte) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return []byte(c.passed(string(written)))
+	return locked(c, func() []byte { return []byte(c.passed(string(written))) })
 }
 
 // Taken returns how many bytes the client has got.
-func (c *Cursor) Taken() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sent
-}
+func (c *Cursor) Taken() int { return locked(c, func() int { return c.sent }) }
 
-// KeepAlive returns what says that a streamed answer continues.
+// KeepAlive returns bytes that tell the client that a streamed answer continues.
 func (c *Cursor) KeepAlive() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,8 +131,8 @@ func (c *Cursor) KeepAlive() []byte {
 	return []byte(opening + alive)
 }
 
-// Renamed returns the ids under which the client and the provider know the answer. A format whose requests go on from an earlier
-// answer has the method on its Stream, with the cursor.
+// Renamed returns the ids under which the client and the provider know the answer. A format
+// whose requests go on from an earlier answer has the method on its Stream, with the cursor.
 func (c *Cursor) Renamed(resp *middleware.Response) (clientID, providerID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,19 +175,14 @@ func (c *Cursor) Fail(status int, code, message string) []byte {
 }
 
 // Comment returns text as a comment of the stream.
-func (c *Cursor) Comment(text string) []byte {
-	return c.stream.Comment(text)
-}
+func (c *Cursor) Comment(text string) []byte { return c.stream.Comment(text) }
 
 // IsStream reports whether the answer is a stream.
 func (c *Cursor) IsStream() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return framingOf(c.text) == sse || manyLines(c.text)
+	return locked(c, func() bool { return framingOf(c.text) == sse || manyLines(c.text) })
 }
 
-// manyLines reports whether text has a JSON object on its first line, and more
-// behind it.
+// manyLines reports whether text has a JSON object on its first line, followed by more text.
 func manyLines(text string) bool {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, bom+" \t\r\n"), "\n")
 	if rest == "" {
@@ -216,9 +192,10 @@ func manyLines(text string) bool {
 	return err == nil
 }
 
-// Ended reports whether the answer ends with the mark at which clients stop reading. A format whose streams end with another mark
-// than OpenAI's has a method EndsWith. It is given the name and the data of the
-// last event, or the last line as data. The end of a stream is never safe.
+// Ended reports whether the answer ends with the mark at which clients stop reading. A format
+// whose streams end with another mark than OpenAI's has a method EndsWith. It is given the
+// name and the data of the last event, or the last line as data. The end of a stream is never
+// safe.
 func (c *Cursor) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,8 +51,8 @@ func drawWanted(t *rapid.T, old []string) []string {
 	return want
 }
 
-// A list that was edited holds what was wanted, spelled as it was wanted, and
-// nothing before the first or behind the last change has moved.
+// An edited list has the wanted elements, in the wanted spelling. The text before the first
+// change and after the last one has not moved.
 func TestSpliceLaw(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

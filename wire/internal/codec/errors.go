@@ -23,8 +23,8 @@ type Failure struct {
 	Refused bool   // it refused the model's tool call
 	Output  string // what the model had written, if Refused
 
-	// Wait is how long to wait before the next attempt, where the body says it; 0:
-	// it does not. What the header says counts more.
+	// Wait is the time until the next attempt that the body asks for; 0 if it does not. A header
+	// overrides it.
 	Wait time.Duration
 }
 
@@ -39,8 +39,8 @@ func DecodeError(status int, header http.Header, body []byte, read func(root raw
 	return noFailure(status, header, body)
 }
 
-// Unlisted returns the first element of a list, and v itself if it is none: Google
-// puts the error of a stream that fails at its start into a list.
+// Unlisted returns the first element of a list, and any other value itself. Google puts the
+// error of a stream that fails at its start into a list.
 func Unlisted(v rawjson.Value) rawjson.Value {
 	if v.Kind() == rawjson.Array {
 		for first := range v.Each() {
@@ -50,7 +50,7 @@ func Unlisted(v rawjson.Value) rawjson.Value {
 	return v
 }
 
-// StatusOf returns the HTTP status that a code in an answer says, 0 for none.
+// StatusOf returns the HTTP status that code spells, 0 for any other code.
 func StatusOf(code string) int {
 	if n, err := strconv.Atoi(code); err == nil && 400 <= n && n <= 599 {
 		return n
@@ -108,9 +108,9 @@ func noFailure(status int, header http.Header, body []byte) *middleware.ModelErr
 	return ModelError(status, header, Failure{Message: fmt.Sprintf("the body is not an error of this format but %s, %d bytes", what, len(body))})
 }
 
-// RetryAfter reads retry-after-ms and Retry-After, the latter in seconds or as
-// a date; 0 if header says nothing sensible. A wait that is too long for a
-// time.Duration is the longest one.
+// RetryAfter reads retry-after-ms and Retry-After, the latter in seconds or as a date. It is 0
+// for a missing or senseless value. A time that is too long for a time.Duration is the longest
+// one.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
 	if d, ok := Wait(header.Get("retry-after-ms"), time.Millisecond); ok {
 		return d
@@ -172,10 +172,9 @@ func WithUsage(err error, model string, u middleware.Usage) error {
 	return err
 }
 
-// Refusal marks f if the provider could not parse the tool call that its model
-// wrote. Groq has a code for it, beside failed_generation in v; Ollama and
-// llama.cpp have a message. Where the output itself is not given, Groq's message
-// says what is wrong with it, and is taken instead.
+// Refusal marks f if the provider could not parse the tool call that its model wrote. Groq has
+// a code for it, and the output in failed_generation. Ollama and llama.cpp have a message. If
+// Groq leaves out the output, its message is used, which describes the fault.
 func Refusal(f Failure, v rawjson.Value) Failure {
 	const code = "tool_use_failed"
 	if f.Code == code || v.Get("type").Str() == code {
@@ -186,9 +185,8 @@ func Refusal(f Failure, v rawjson.Value) Failure {
 	return f
 }
 
-// Unparsed returns what the model wrote, where message says that the server
-// could not parse it: "" if message does not quote it. It is false for any other
-// message.
+// Unparsed returns the output of the model if message reports that the server could not parse
+// it. output is "" if message does not quote it. ok is false for any other message.
 func Unparsed(message string) (output string, ok bool) {
 	if output, ok := unparsedByOllama(message); ok {
 		return output, true
@@ -210,11 +208,11 @@ func unparsedByOllama(message string) (output string, ok bool) {
 	return strings.TrimSuffix(output, "'"), ok
 }
 
-// What llama-server says when its parser does not take what the model wrote.
-// The earlier message quotes the output from the position on. The later one
-// names a parser: peg-native, peg-simple, peg-gemma4, …; Content-only is that of
-// a request whose answer cannot hold a tool call. Sources: common/chat.cpp
-// (common_chat_peg_parse) of ggml-org/llama.cpp, issues 20650, 25072 and 27025.
+// These are messages of llama-server about output that its parser does not accept. The earlier
+// message quotes the output from the position on. The later one names a parser: peg-native,
+// peg-simple, peg-gemma4 and others. The parser Content-only belongs to a request whose answer
+// cannot hold a tool call. Sources: common/chat.cpp (common_chat_peg_parse) of
+// ggml-org/llama.cpp, issues 20650, 25072 and 27025.
 const (
 	llamaEarlier = "Failed to parse input at pos "
 	llamaLater   = "The model produced output that does not match the expected "
@@ -253,9 +251,9 @@ var historyTexts = []string{
 // issues 43995 and 47761.
 var pythonJSON = regexp.MustCompile(`line \d+ column \d+ \(char \d+\)$`)
 
-// RefusesHistory reports whether an error says that arguments in the history of
-// the request are not a JSON object. The texts are not certain: a caller that acts
-// on one makes sure that the history has such arguments.
+// RefusesHistory reports whether an error complains that arguments in the history of the
+// request are not a JSON object. The texts are not certain: a caller must check that the
+// history has such arguments.
 func RefusesHistory(status int, message string) bool {
 	bad := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 	if !bad && status != http.StatusInternalServerError && status != 0 {

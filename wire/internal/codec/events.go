@@ -19,19 +19,18 @@ const (
 
 // Event is one event of a stream.
 type Event struct {
-	Start, End int    // where it stands in the stream, its separator included
+	Start, End int    // its place in the stream, with its separator
 	Name       string // of an SSE event; mostly ""
 	Data       string // "" for a comment or an empty line
-	DataStart  int    // where Data stands in the stream
+	DataStart  int    // the place of Data in the stream
 	Text       string // all of an SSE event that has no data; a server may put an error there
-	folded     bool   // Data had several lines, and does not stand in the stream in one piece
+	folded     bool   // Data had several lines, so it is not one piece of the stream
 }
 
-// Buffer collects an answer, in pieces of any size, and cuts it into events.
-// What it hands out are views of the one text that grows in it, no copies.
-// How it is framed is seen from the body, not from its Content-Type: recorded
-// servers leave that out, or say JSON and send events. What is not a stream is
-// one event, at the end.
+// Buffer collects an answer, in pieces of any size, and cuts it into events. Its events are
+// views of the one text that grows in it, not copies. The framing is detected from the body.
+// Recorded servers omit the Content-Type, or announce JSON and send events. A body that is not
+// a stream is one event, at the end.
 type Buffer struct {
 	framing framing
 	byLine  bool
@@ -54,14 +53,14 @@ type Buffer struct {
 	start          int // of the element that is open
 }
 
-// NewBuffer returns an empty buffer. byLine says that an object may be the
-// first of several, each on a line of its own.
+// NewBuffer returns an empty buffer. byLine means that an object may be the first of several
+// lines.
 func NewBuffer(byLine bool) *Buffer { return &Buffer{byLine: byLine, start: -1} }
 
-// Feed adds p and calls each for every event that is now whole, in order. Once
-// each says hold, nothing from that event on is safe to show; the same goes for
-// an event with a line that ends with a carriage return alone. The error is
-// each's, or wraps ErrShape where a bound is passed.
+// Feed adds p and calls each for every event that is complete now, in order. Once each returns
+// hold, nothing from that event on is safe to show. An event with a line that ends with a
+// carriage return alone is held too. The error is the one of each, or wraps ErrShape where a
+// bound is exceeded.
 func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 	if b.text.Len()+len(p) > MaxBody {
 		return Shapef("a stream of more than %d bytes", MaxBody)
@@ -78,8 +77,8 @@ func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 	}
 }
 
-// End reads what stands after the last separator as an event of its own. It is
-// not safe: what follows it in a stream would become part of it. The error is each's.
+// End reads the text after the last separator as an event. It is not safe, because bytes after
+// it would become part of the event. The error is the one of each.
 func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
 	b.holding = true
 	if e, ok := b.next(true); ok {
@@ -109,7 +108,7 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 	return nil
 }
 
-// shows reports whether an event of that release can be shown when it has been read.
+// isReleased reports whether an event with that release can be shown once it was read.
 func (b *Buffer) isReleased(release Release) bool {
 	return !b.holding && (release == ReleaseNow || release == ReleaseWithPrevious && !b.waiting)
 }
@@ -141,8 +140,8 @@ func (b *Buffer) put(e Event, release Release, written *string) {
 	}
 }
 
-// Output returns what was put, how much of that the client may get, and what of the text
-// stands behind it.
+// Output returns the text for the client, how many bytes of it the client may get, and the
+// received text that was not put yet.
 func (b *Buffer) Output() (text string, releasable int, rest string) {
 	text, rest = b.Text()[:b.placed], b.Text()[b.placed:]
 	if b.out != nil {
@@ -195,7 +194,7 @@ func (b *Buffer) line(end bool) (Event, bool) {
 	return Event{}, false
 }
 
-// lineFeed moves looked behind the next line feed; false if there is none.
+// lineFeed moves looked past the next line feed; false without one.
 func (b *Buffer) lineFeed() bool {
 	i := strings.IndexByte(b.Text()[b.looked:], '\n')
 	if i < 0 {
@@ -253,7 +252,7 @@ func (b *Buffer) element() (Event, bool) {
 			}
 		case '}', ']':
 			b.depth--
-			b.holding = b.holding || b.depth == 0 // what is behind the list is not an element of it
+			b.holding = b.holding || b.depth == 0 // text after the list is not an element
 			if b.depth == 1 && b.start >= 0 {
 				b.looked++
 				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked]}
@@ -295,16 +294,14 @@ func framingOf(text string) framing {
 
 // MayBeEvents reports whether text is the beginning of server-sent events, or
 // empty.
-func MayBeEvents(text string) bool {
-	return strings.TrimSpace(text) == "" || framingOf(text) == sse
-}
+func MayBeEvents(text string) bool { return strings.TrimSpace(text) == "" || framingOf(text) == sse }
 
 // IsList reports whether text is the beginning of a JSON array.
 func IsList(text string) bool { return framingOf(text) == array }
 
-// First returns the first of the server-sent events in text whose data is an object
-// that is accepts, and that object; both are zero if there is none. It reads no further
-// than to that event, which mostly is one of the first.
+// First returns the first server-sent event in text whose data is an object that is accepts,
+// and that object; both are zero without such an event. It reads no further than to that
+// event, which mostly is one of the first.
 func First(text string, is func(root rawjson.Value) bool) (found Event, object rawjson.Value) {
 	b := NewBuffer(false)
 	for text != "" && !object.Exists() {
@@ -350,10 +347,9 @@ func Renumber(text, key string, n int) (string, error) {
 	return Apply(text, edits)
 }
 
-// Frame returns data, one JSON text, as an event that follows the first taken
-// bytes, framed as they are: an SSE event, a line, or an element that closes
-// the array. name is that of an SSE event; "" for none. It is nil for an answer
-// that is not streamed.
+// Frame returns data, one JSON text, as an event after the first taken bytes, in the framing
+// of the stream: an SSE event, a line, or an element that closes the array. name is the name
+// of an SSE event; "" for none. Frame returns nil for an answer that is not streamed.
 func (b *Buffer) Frame(taken int, name, data string) []byte {
 	as := b.framing
 	if as == unknown { // nothing of the answer has come
@@ -370,8 +366,8 @@ func (b *Buffer) Frame(taken int, name, data string) []byte {
 	return []byte(out)
 }
 
-// frame returns data as an event behind what is shown; "" for an answer that is not streamed.
-// crlf is how the lines of the stream end: a client may look for one kind only.
+// frame returns data as an event after what was shown; "" for an answer that is not streamed.
+// crlf is true for a stream whose lines end in CRLF: a client may look for one ending only.
 func (f framing) frame(shown, name, data string, crlf bool) string {
 	switch f {
 	case sse:
@@ -404,4 +400,180 @@ func (b *Buffer) Comment(text string) []byte {
 		return nil
 	}
 	return []byte(": " + OneLine(text) + "\n\n")
+}
+
+// Server-sent events. Source: the HTML standard's chapter on them: a line ends
+// with LF, CRLF or CR, the stream may begin with a byte order mark, and a line
+// of an unknown field, or without one, is skipped.
+//
+// Clients differ: many end a line at LF only, some skip white space in front of a field.
+// So a unit passes as it came only if it is strictly framed (Splitter), and every other one
+// is written.
+
+// fields are the beginnings of the lines that tell an event stream: the fields
+// of an event, and a comment.
+var fields = []string{"data:", "event:", "id:", "retry:", ":"}
+
+const bom = "\ufeff"
+
+// sniff tells the framing: JSON by its first character, an event stream by its
+// first line that has a field. It is unknown as long as neither is there.
+func (b *Buffer) sniff(text string, end bool) framing {
+	if !end && len(text) < len(bom) && strings.HasPrefix(bom, text) {
+		return unknown
+	}
+	if b.blank == 0 && strings.HasPrefix(text, bom) {
+		b.blank, b.row = len(bom), len(bom)
+	}
+	for b.blank < len(text) && isSpace(text[b.blank]) {
+		b.blank++
+	}
+	switch head := text[b.blank:]; {
+	case head == "" && !end:
+		return unknown
+	case head == "":
+		return whole
+	case head[0] == '[':
+		return array
+	case head[0] == '{' && b.byLine:
+		return lines
+	case head[0] == '{':
+		return whole
+	}
+	return b.sniffField(text, end)
+}
+
+// sniffField looks for the first line that has a field.
+func (b *Buffer) sniffField(text string, end bool) framing {
+	for {
+		line := text[b.row:]
+		for _, f := range fields {
+			if strings.HasPrefix(line, f) {
+				b.row, b.looked = b.at, b.at
+				return sse
+			}
+			if !end && strings.HasPrefix(f, line) {
+				return unknown
+			}
+		}
+		b.looked = max(b.looked, b.row)
+		i := strings.IndexAny(text[b.looked:], "\r\n")
+		if i < 0 {
+			b.looked = len(text)
+			if end {
+				return whole
+			}
+			return unknown
+		}
+		b.row = b.looked + i + 1 // between CR and LF is one more empty line
+	}
+}
+
+// sse looks for the empty line that ends an event.
+func (b *Buffer) sse(end bool) (Event, bool) {
+	for {
+		stop, ok := b.endOfLine(end)
+		if !ok {
+			break
+		}
+		empty := b.row == stop
+		if b.row = b.looked; empty {
+			return b.cut(b.looked), true
+		}
+	}
+	if end && b.at < b.text.Len() {
+		return b.cut(b.text.Len()), true
+	}
+	return Event{}, false
+}
+
+// endOfLine returns the end of the current line, and moves looked past its separator. It is
+// false if the end has not come: a line feed may follow a carriage return. A line that ends
+// with a carriage return alone is held.
+func (b *Buffer) endOfLine(end bool) (stop int, ok bool) {
+	text := b.Text()
+	if b.feed = max(b.feed, b.looked); b.feed < len(text) && text[b.feed] != '\n' {
+		if i := strings.IndexByte(text[b.feed:], '\n'); i >= 0 {
+			b.feed += i
+		} else {
+			b.feed = len(text)
+		}
+	}
+	stop = b.feed
+	switch i := strings.IndexByte(text[b.looked:b.feed], '\r'); {
+	case i >= 0 && b.looked+i+1 == b.feed && b.feed < len(text): // CRLF
+		stop = b.looked + i
+	case i < 0:
+	case b.looked+i+1 == len(text) && !end:
+		b.looked += i
+		return 0, false
+	default:
+		b.loneCR = true
+		b.looked += i + 1
+		return b.looked - 1, true
+	}
+	if b.feed == len(text) {
+		b.looked = b.feed
+		return 0, false
+	}
+	b.looked = b.feed + 1
+	return stop, true
+}
+
+// cutLine returns the first line of text without its end, and its size with
+// it.
+func (b *Buffer) cutLine(text string) (line string, size int) {
+	i := -1
+	if b.loneCR {
+		i = strings.IndexAny(text, "\r\n")
+	} else {
+		i = strings.IndexByte(text, '\n')
+	}
+	switch {
+	case i < 0:
+		return strings.TrimSuffix(text, "\r"), len(text)
+	case strings.HasPrefix(text[i:], "\r\n"):
+		return text[:i], i + 2
+	}
+	return strings.TrimSuffix(text[:i], "\r"), i + 1
+}
+
+// cut reads the event that ends at end.
+func (b *Buffer) cut(end int) Event {
+	e := Event{Start: b.at, End: end}
+	text := b.Text()[b.at:end]
+	b.at = end
+	pos := 0
+	if e.Start == 0 && strings.HasPrefix(text, bom) {
+		pos = len(bom)
+	}
+	var folded strings.Builder
+	lines := 0 // of data
+	for pos < len(text) {
+		line, size := b.cutLine(text[pos:])
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case field == "event":
+			e.Name = value
+		case field != "data":
+		case lines == 0:
+			e.Data, e.DataStart = value, e.Start+pos+len(line)-len(value)
+			lines++
+		default:
+			if lines++; lines == 2 {
+				folded.Grow(len(text))
+				folded.WriteString(e.Data)
+			}
+			folded.WriteString("\n" + value)
+		}
+		pos += size
+	}
+	if lines == 0 {
+		e.Text = text
+	}
+	if e.folded = lines > 1; e.folded {
+		e.Data = folded.String()
+	}
+	return e
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// reading is all that a Buffer says of a body.
+// reading is what a Buffer returns for a body.
 type reading struct {
 	Events []codec.Event
 	Text   string
@@ -155,8 +155,8 @@ func TestBufferReads(t *testing.T) {
 	}
 }
 
-// tiles checks that the events stand one behind the other, and their data
-// where they say; folded data stands nowhere in one piece.
+// tiles checks that the events follow each other without gaps, and that their data is at its
+// recorded place. Folded data has no place in one piece.
 func tiles(t require.TestingT, r reading) {
 	at := 0
 	for _, e := range r.Events {

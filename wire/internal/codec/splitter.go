@@ -26,19 +26,20 @@ type Unit struct {
 	Calls bool          // set by Read: a whole answer has calls, so it is not free
 }
 
-// Release says when a unit goes to the client. Of the parts of a unit, the greatest counts.
+// Release tells when a unit goes to the client. Of the parts of a unit, the greatest release
+// counts.
 type Release uint8
 
 // The releases.
 const (
-	ReleaseWithPrevious Release = iota // goes with the unit in front of it: a head, a sign of life, a figure
+	ReleaseWithPrevious Release = iota // shown with the unit before it: a head, a keep-alive, a figure
 	ReleaseAfterText                   // reasoning: shown when text follows, held when a call follows
-	ReleaseNow                         // text, and what ends reasoning: shown at once, with all that waits
-	ReleaseHold                        // a call, an error, an end: held, with all behind it
+	ReleaseNow                         // text, and a unit that ends reasoning: shown at once, with all waiting units
+	ReleaseHold                        // a call, an error, an end: held, with every unit after it
 )
 
-// maxWaiting bounds the bytes of reasoning that wait. Behind more, the answer is held
-// whole.
+// maxWaiting bounds the bytes of reasoning that wait. After more bytes, the whole answer is
+// held.
 const maxWaiting = 16 << 20
 
 // UnitHandler is what a format does with the units of an answer.
@@ -72,17 +73,17 @@ type Splitter struct {
 	closed      bool
 	last        Event // that has data
 
-	// Lists says that an answer may be a JSON array of units. In a format that has none,
-	// an array is not an answer.
+	// Lists means that an answer may be a JSON array of units. In other formats an array is not
+	// an answer.
 	Lists bool
 }
 
 var errList = Shapef("a JSON array, where the format has an object or a stream")
 
-// NewSplitter returns a Splitter at the beginning of an answer. known has the members of a unit
-// that the format knows. byLine says that an object may be the first of several, each on
-// a line of its own. tools says that the request offered tools: only then reasoning
-// waits, and nothing is shown before the first text.
+// NewSplitter returns a Splitter at the beginning of an answer. known has the members of a
+// unit that the format knows. byLine means that an object may be the first of several lines.
+// tools means that the request offered tools: only then reasoning waits, and nothing is shown
+// before the first text.
 func NewSplitter(format UnitHandler, known Tree, byLine, tools bool) Splitter {
 	b := NewBuffer(byLine)
 	b.waiting = tools
@@ -154,8 +155,8 @@ func (r *Splitter) Unchanged() bool {
 	return r.unchanged
 }
 
-// Output returns what was written or passed of the answer, how much of it the client may
-// get, and what of the text stands behind it.
+// Output returns the text for the client, how many bytes of it the client may get, and the
+// received text that is not part of it yet.
 func (r *Splitter) Output() (text string, releasable int, rest string) { return r.Buf.Output() }
 
 // Safe returns how many bytes the client may get.
@@ -181,8 +182,11 @@ func (r *Splitter) event(e Event) (hold bool, err error) {
 	data := strings.TrimSpace(e.Data)
 	if data != "" {
 		r.last = e
-	} else {
-		u.readBareError()
+	} else if strings.HasPrefix(strings.TrimSpace(e.Text), "{") { // some servers send an error as a line without a field
+		v, _ := ParseObject(e.Text)
+		if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
+			u.Name, u.Value = "error", v
+		}
 	}
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
 		u.Free = r.Buf.isFree(u)
@@ -199,17 +203,6 @@ func (r *Splitter) event(e Event) (hold bool, err error) {
 		return r.unit(u)
 	}
 	return hold, err
-}
-
-// readBareError reads the error that some servers send as a line without a field.
-func (u *Unit) readBareError() {
-	if !strings.HasPrefix(strings.TrimSpace(u.Text), "{") {
-		return
-	}
-	v, _ := ParseObject(u.Text)
-	if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
-		u.Name, u.Value = "error", v
-	}
 }
 
 // document reads a unit whose data is doc. It keeps nothing of doc.
@@ -229,8 +222,9 @@ func (r *Splitter) document(u *Unit, doc *rawjson.Doc) (hold bool, err error) {
 	return hold, err
 }
 
-// mostMarks bounds how often a stream that turns from text to reasoning and back is noted:
-// each note costs time for all that was shown. Replay reads a stream again that has none.
+// maxSnapshots bounds how often a stream that alternates between text and reasoning is noted:
+// each snapshot costs time for everything that was shown. Without a snapshot, Replay reads the
+// stream again.
 const maxSnapshots = 32
 
 // unit reads u, and puts it into what the client gets unless it is held.
@@ -266,7 +260,7 @@ func (r *Splitter) unit(u *Unit) (hold bool, err error) {
 	return release == ReleaseHold, nil
 }
 
-// isHasNoCallWord reports whether u is strictly framed, and free of the words for calls.
+// isFree reports whether u is strictly framed, and free of the words for calls.
 func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && HasNoCallWord(u.Bytes) }
 
 // framed reports whether every reader cuts the unit out of the stream in the same way. Its
@@ -337,18 +331,13 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 	return b.framing.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
 }
 
-// isName reports whether name is made of what names of events are made of.
-func isName(name string) bool {
-	for _, c := range []byte(name) {
-		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
+// isName reports whether name is made of the characters of event names.
+func isName(name string) bool { return strings.Trim(name, nameCharacters) == "" }
 
-// Emit sends to sink what a part of that kind says. sink may be nil. A part that
-// is neither text nor reasoning, and an empty text, say nothing.
+const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+// Emit sends text of a part of that kind to sink, which may be nil. It ignores empty text, and
+// parts other than text and reasoning.
 func Emit(sink middleware.Sink, kind middleware.PartKind, text string) error {
 	event := middleware.EventText
 	switch {
@@ -362,7 +351,7 @@ func Emit(sink middleware.Sink, kind middleware.PartKind, text string) error {
 	return sink(middleware.Event{Kind: event, Text: text})
 }
 
-// EmitParts sends to sink what parts say.
+// EmitParts calls Emit for each part.
 func EmitParts(sink middleware.Sink, parts []middleware.Part) error {
 	for _, p := range parts {
 		if err := Emit(sink, p.Kind, p.Text); err != nil {
@@ -372,9 +361,8 @@ func EmitParts(sink middleware.Sink, parts []middleware.Part) error {
 	return nil
 }
 
-// CutShort reports whether err, of a text that is not JSON, says that only the end
-// of the text is missing: then the answer is incomplete rather than of another
-// format.
+// CutShort reports whether err, of a text that is not JSON, means that only the end of the
+// text is missing. Such an answer is incomplete; it is not of another format.
 func CutShort(err error) bool {
 	var bad *rawjson.Error
 	return errors.As(err, &bad) && bad.AtEnd
@@ -391,4 +379,131 @@ func (u *Unit) Unreadable() error {
 		return Shapef("an empty answer")
 	}
 	return nil
+}
+
+// repeat is the pattern of the last unit that brought a piece of text, or of a call, and
+// nothing else. Most units of a stream differ from the one before only in that piece, and in
+// numbers and padding. They are compared with the pattern and not parsed.
+//
+//	data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"…"}}
+//
+// The pattern is the text between holes. The holes are the piece, and the values that may
+// differ and have no meaning.
+type repeat struct {
+	fixed   [maxHoles + 1]string
+	holes   [maxHoles]hole
+	n       int // of the holes; 0: no unit is known
+	deliver func(text string) error
+}
+
+const maxHoles = 3
+
+// hole is a value that differs from unit to unit.
+type hole uint8
+
+const (
+	textHole   hole = iota // the text
+	pieceHole              // a piece of a held call
+	padHole                // another string
+	numberHole             // a number without a sign
+)
+
+// Repeats makes u the pattern for the units after it. u is free and shown, and brings the
+// string text and nothing else. The values in differ have no meaning. deliver is called with
+// the text of each following unit that matches the pattern.
+func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
+	r.repeat.n = 0
+	if u.Free && !r.Buf.holding {
+		r.learn(u, deliver, textHole, text, differ)
+	}
+}
+
+// RepeatsPiece is Repeats for a held unit that brings the string piece of a call. deliver is
+// called with the JSON string without its quotes.
+func (r *Splitter) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
+	r.repeat.n = 0
+	if r.Buf.holding && !r.unchanged {
+		r.learn(u, deliver, pieceHole, piece, differ)
+	}
+}
+
+func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
+	if u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
+		return
+	}
+	type span struct {
+		start, end int
+		hole
+	}
+	var spans [maxHoles]span
+	n := 0
+	add := func(v rawjson.Value, h hole) {
+		start, end := v.Span()
+		switch v.Kind() {
+		case rawjson.String:
+			spans[n] = span{start + 1, end - 1, h}
+			n++
+		case rawjson.Number:
+			spans[n] = span{start, end, numberHole}
+			n++
+		}
+	}
+	add(text, kind)
+	for _, v := range differ {
+		if n == maxHoles {
+			return
+		}
+		add(v, padHole)
+	}
+	slices.SortFunc(spans[:n], func(a, b span) int { return a.start - b.start })
+	if end := spans[n-1].end; !strings.HasPrefix(u.Data, text.Document()[:end]) { // the format has read it as it is written
+		return
+	}
+	at := 0
+	offset := u.DataStart - u.Start
+	for i, s := range spans[:n] {
+		r.repeat.fixed[i], r.repeat.holes[i] = u.Bytes[at:offset+s.start], s.hole
+		at = offset + s.end
+	}
+	r.repeat.fixed[n], r.repeat.n, r.repeat.deliver = u.Bytes[at:], n, deliver
+}
+
+// read reads a unit that differs from the one before in its holes only; false for any other
+// unit.
+func (r *repeat) read(unit string) (known bool, err error) {
+	text, at := "", 0
+	for i, kind := range r.holes[:r.n] {
+		if !strings.HasPrefix(unit[at:], r.fixed[i]) {
+			return false, nil
+		}
+		at += len(r.fixed[i])
+		end, ok := kind.end(unit, at)
+		if !ok {
+			return false, nil
+		}
+		if kind == textHole || kind == pieceHole {
+			text = unit[at:end]
+		}
+		at = end
+	}
+	if r.n == 0 || unit[at:] != r.fixed[r.n] || text == "" {
+		return false, nil
+	}
+	return true, r.deliver(text)
+}
+
+// end returns the end of the value that begins at unit[at], of a string without its quotes;
+// false if the hole may not have that value.
+func (h hole) end(unit string, at int) (end int, ok bool) {
+	if h == numberHole {
+		for end = at; end < len(unit) && '0' <= unit[end] && unit[end] <= '9'; {
+			end++
+		}
+		return end, end > at && (end == at+1 || unit[at] != '0') && end <= at+15
+	}
+	end, simple, ok := rawjson.StringEnd(unit, at-1, false)
+	if !ok || h != pieceHole && (!simple || cut(unit[at:end]) || !HasNoCallWord(unit[at-1:end])) {
+		return 0, false
+	}
+	return end - 1, true
 }

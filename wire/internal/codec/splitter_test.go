@@ -130,7 +130,7 @@ func TestUnitsShow(t *testing.T) {
 	}
 }
 
-// Reasoning past a bound is held with all behind it.
+// Reasoning past a bound is held, with every unit after it.
 func TestUnitsWaitingIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newToy(true)
@@ -260,8 +260,8 @@ func TestUnitsOfAWholeAnswer(t *testing.T) {
 	}
 }
 
-// A unit that is the one before but for its text, and for values that say nothing, is
-// read without being parsed; any other one is parsed.
+// A unit that differs from the one before only in its text, and in values without a meaning,
+// is read without being parsed. Any other unit is parsed.
 func TestUnitsRepeat(t *testing.T) {
 	t.Parallel()
 	unit := func(n, text, pad string) string {
@@ -311,8 +311,8 @@ func TestUnitsRepeatAlike(t *testing.T) {
 	})
 }
 
-// HasNoCallWord says yes for no text that MayHoldCall finds a word in, quotation marks of keys
-// aside.
+// HasNoCallWord is false for each text in which MayHoldCall finds a word, quotation marks of
+// keys aside.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	word := rapid.SampledFrom([]string{`"tool_calls"`, `"function_call"`, `"functionCall"`, `"tool_use"`, `"web_search_call"`, `"x_call_y"`, `"mcp_approval_request"`, "x"})
@@ -357,7 +357,7 @@ func TestJoined(t *testing.T) {
 }
 
 // What is nested deeper than any reader follows is cut, not followed.
-// Of keys that differ in case only, the one in lower case is written, wherever it stands.
+// Of keys that differ in case only, the one in lower case is written, wherever it is.
 func TestTreeOneCase(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -6,8 +6,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// alive gives a client keep-alives wherever one may stand: it reads the same
-// answer.
+// alive gives a client keep-alives in all possible places: it reads the same answer.
 func alive(f codec.Format, x Exchange) error {
 	req, want, err := answer(f, x)
 	if err != nil {
@@ -42,7 +41,7 @@ func alive(f codec.Format, x Exchange) error {
 		return fmt.Errorf("no keep-alive")
 	}
 	body = append(body, tail...)
-	got, err := f.DecodeResponse(req, body)
+	got, err := codec.Decode(f.NewStream(req, nil), body)
 	if err != nil {
 		return fmt.Errorf("with keep-alives: %w\n%s", err, clipped(body))
 	}

@@ -1,9 +1,9 @@
-// Package codectest reads recorded exchanges with real providers. Its own tests
-// hold every wire format to the same laws on them: see laws_test.go for the laws
-// and formats_test.go for the list of formats.
+// Package codectest reads recorded exchanges with real providers. Its own tests hold every
+// wire format to the same laws on them: see laws_test.go for the laws and formats_test.go for
+// the list of formats.
 //
-// The recordings are not part of the repository: they stand beside it, in
-// ../shared/data/wire. Without them the tests that need them are skipped.
+// The recordings are not part of the repository: they are in ../shared/data/wire. Without them
+// the tests that need them are skipped.
 package codectest
 
 import (
@@ -32,9 +32,7 @@ type Exchange struct {
 }
 
 // Has reports whether the exchange was recorded with that feature.
-func (x Exchange) Has(feature string) bool {
-	return slices.Contains(x.Features, feature)
-}
+func (x Exchange) Has(feature string) bool { return slices.Contains(x.Features, feature) }
 
 // Streamed reports whether the answer has events.
 func (x Exchange) Streamed() bool { return x.Format != "json" && x.Format != "text" }
@@ -70,8 +68,8 @@ func Load(t testing.TB, name string) []Exchange {
 	return out
 }
 
-// find returns the path of recordings beside the repository's root. The error says
-// that there is no folder of them.
+// find returns the path of recordings next to the repository's root. The error reports that
+// the folder is missing.
 func find(name string) (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -19,9 +19,9 @@ func listKey(dialect string) string {
 	return "messages"
 }
 
-// cutHistory: a conversation that is cut at its front keeps the bytes of what is
-// left, in memory and after storage. It is one of equal turns, those of a re-ask,
-// and is cut in front of the first turns.
+// cutHistory: a conversation that is cut at its front keeps the bytes of the remaining turns,
+// in memory and after storage. It has equal turns, as re-asks make them, and is cut before the
+// first ones.
 func cutHistory(f codec.Format, x Exchange) error {
 	req, resp, err := withCalls(f, x)
 	if err != nil {

@@ -23,7 +23,7 @@ func loose(f codec.Format, req *middleware.Request, resp *middleware.Response, e
 	if err != nil {
 		return err
 	}
-	got, err := f.DecodeResponse(req, body)
+	got, err := codec.Decode(f.NewStream(req, nil), body)
 	if err != nil {
 		return fmt.Errorf("what was written: %w\n%s", err, clipped(body))
 	}
@@ -114,7 +114,7 @@ func retold(f codec.Format, x Exchange) error {
 	if err != nil {
 		return err
 	}
-	got, err := f.DecodeResponse(req, body)
+	got, err := codec.Decode(f.NewStream(req, nil), body)
 	if err != nil {
 		return fmt.Errorf("what was written: %w\n%s", err, clipped(body))
 	}
@@ -244,7 +244,7 @@ func rest(f codec.Format, x Exchange) error {
 		if err != nil {
 			return err
 		}
-		own, err := f.DecodeResponse(req, []byte(shown+string(tail)))
+		own, err := codec.Decode(f.NewStream(req, nil), []byte(shown+string(tail)))
 		if err != nil {
 			return fmt.Errorf("own rest, %d shown: %w\n%s", sent, err, tail)
 		}
@@ -257,7 +257,7 @@ func rest(f codec.Format, x Exchange) error {
 		if tail, err = s.Rest(sent, changed); err != nil {
 			return fmt.Errorf("mended, %d shown: %w", sent, err)
 		}
-		got, err := f.DecodeResponse(req, []byte(shown+string(tail)))
+		got, err := codec.Decode(f.NewStream(req, nil), []byte(shown+string(tail)))
 		if err != nil {
 			return fmt.Errorf("mended, %d shown: %w\n%s", sent, err, tail)
 		}
@@ -274,7 +274,7 @@ func rest(f codec.Format, x Exchange) error {
 // spliced has nearly the same stream for the second answer, with other arguments:
 // the client sees what was shown of the first, then the whole second.
 func spliced(f codec.Format, req *middleware.Request, x Exchange, s codec.Stream, sent int, first *middleware.Response) error {
-	second, err := f.DecodeResponse(req, []byte(another(x.Response)))
+	second, err := codec.Decode(f.NewStream(req, nil), []byte(another(x.Response)))
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func spliced(f codec.Format, req *middleware.Request, x Exchange, s codec.Stream
 	}
 	out, _, _ := s.Output()
 	body := out[:sent] + string(tail)
-	got, err := f.DecodeResponse(req, []byte(body))
+	got, err := codec.Decode(f.NewStream(req, nil), []byte(body))
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, clipped([]byte(body)))
 	}
@@ -310,8 +310,8 @@ func spliced(f codec.Format, req *middleware.Request, x Exchange, s codec.Stream
 	return nil
 }
 
-// another returns an answer that says the same as body in another text, by
-// which codecs tell a later answer from a stream's own.
+// another returns the same answer as body in another text, by which codecs distinguish a later
+// answer from a stream's own.
 func another(body string) string { return body + "\n" }
 
 // shownText returns how many bytes of text the first part of a stream holds.

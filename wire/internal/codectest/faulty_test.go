@@ -40,8 +40,8 @@ var refused = Exchange{
 
 func sse(data string) string { return "data: " + data + "\n\n" }
 
-// faulty is a format that breaks a promise: each function that is set stands
-// between a method and its result.
+// faulty is a format that breaks a promise: each function that is set changes the result of a
+// method.
 type faulty struct {
 	codec.Format
 	keepAlive      string
@@ -84,16 +84,19 @@ func (f faulty) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return f.encodeResponse(f.Format, resp)
 }
 
-func (f faulty) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	resp, err := f.Format.DecodeResponse(req, body)
-	if f.decodeResponse == nil {
-		return resp, err
-	}
-	return f.decodeResponse(resp, err)
+// faultyAnswer is a stream whose answer a faulty format changes.
+type faultyAnswer struct {
+	codec.Stream
+	change func(*middleware.Response, error) (*middleware.Response, error)
 }
+
+func (s faultyAnswer) Close() (*middleware.Response, error) { return s.change(s.Stream.Close()) }
 
 func (f faulty) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := f.Format.NewStream(req, sink)
+	if f.decodeResponse != nil {
+		return faultyAnswer{s, f.decodeResponse}
+	}
 	if f.stream == nil {
 		return s
 	}
@@ -219,7 +222,7 @@ func TestLawsCatch(t *testing.T) {
 	cases := map[string]struct {
 		law   string
 		fault faulty
-		want  string // in what the law says
+		want  string // in the message of the law
 	}{
 		"a member is dropped":           {"request in is request out", rewriting(`"metadata": {"user_id": "u"}, `, ""), "request differs"},
 		"a request without Native":      {"request in is request out", faulty{decodeRequest: func(r *middleware.Request) { r.Native = nil }}, "no Native"},

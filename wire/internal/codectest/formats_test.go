@@ -78,7 +78,7 @@ type Law struct {
 	Check func(f codec.Format, x Exchange) error
 }
 
-// errSkip says that a law has nothing to look at.
+// errSkip means that a law does not apply to an exchange.
 var errSkip = errors.New("nothing to look at")
 
 // holds holds f to all laws on the recordings of that name. An exchange of
@@ -127,7 +127,7 @@ func answer(f codec.Format, x Exchange) (*middleware.Request, *middleware.Respon
 	if x.Status >= 400 {
 		return nil, nil, errSkip
 	}
-	resp, err := f.DecodeResponse(req, []byte(x.Response))
+	resp, err := codec.Decode(f.NewStream(req, nil), []byte(x.Response))
 	var refused *middleware.ModelError
 	if err != nil && (errors.As(err, &refused) || x.Format == "text") {
 		return nil, nil, errSkip

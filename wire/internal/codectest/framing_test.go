@@ -25,8 +25,8 @@ func asking(f codec.Format, framing string) (path, body string) {
 	return "/", fmt.Sprintf(`{"model":"m","stream":%t,"stream_options":{"include_usage":true}}`, framing != "whole")
 }
 
-// framed: an answer says the same in every framing, and a cached one keeps its
-// bytes where it already has the one that is expected.
+// framed: an answer has the same content in every framing, and a cached one keeps its bytes if
+// it already has the expected framing.
 func framed(f codec.Format, x Exchange) error {
 	_, resp, err := answer(f, x)
 	if err != nil {
@@ -46,7 +46,7 @@ func framed(f codec.Format, x Exchange) error {
 			kept++
 			continue
 		}
-		again, err := f.DecodeResponse(nil, out)
+		again, err := codec.Decode(f.NewStream(nil, nil), out)
 		if err != nil {
 			return fmt.Errorf("%s: %w in %s", framing, err, clipped(out))
 		}

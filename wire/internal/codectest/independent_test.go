@@ -83,7 +83,7 @@ func items(v any) []any {
 	list, _ := v.([]any)
 	for i, item := range list {
 		if o, ok := item.(object); ok && o["type"] == "message" && len(o) == 3 {
-			delete(o, "type") // says what its absence means
+			delete(o, "type") // its absence means the same
 		}
 		list[i] = item
 	}

@@ -123,7 +123,7 @@ func answerOut(f codec.Format, x Exchange) error {
 		if isPlain(f, x) {
 			return sameBytes("an answer without words for calls", x.Response, string(out))
 		}
-		again, err := f.DecodeResponse(req, out)
+		again, err := codec.Decode(f.NewStream(req, nil), out)
 		if err != nil {
 			return fmt.Errorf("what was written: %w\n%s", err, clipped(out))
 		}
@@ -231,7 +231,7 @@ func early(f codec.Format, x Exchange) error {
 	}
 	body := strings.TrimSpace(x.Response)
 	for _, cut := range []int{len(body) / 2, max(1, len(body)-40)} {
-		got, err := f.DecodeResponse(req, []byte(body[:cut]))
+		got, err := codec.Decode(f.NewStream(req, nil), []byte(body[:cut]))
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, codec.ErrShape):
 		case err == nil && cut > len(body)/2 && got.FinishReason == resp.FinishReason &&
@@ -273,7 +273,7 @@ func change(f codec.Format, req *middleware.Request, resp *middleware.Response, 
 	if err != nil {
 		return err
 	}
-	got, err := f.DecodeResponse(req, body)
+	got, err := codec.Decode(f.NewStream(req, nil), body)
 	if err != nil {
 		return fmt.Errorf("what was written: %w\n%s", err, clipped(body))
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read, which lens remembers behind the Native of a response.
-// Whatever its framing was, it is written as one object:
+// answer is an answer as it was read, which lens remembers with the Native of a response. It
+// is written as one object, whatever its framing was:
 //
 //	{"candidates": [{"content": {"role": "model", "parts": [part, …]}, "finishReason": "STOP", "index": 0}],
 //	 "usageMetadata": {"promptTokenCount": 10, …}, "modelVersion": "gemini-x", "responseId": "r-1"}
@@ -21,7 +21,7 @@ type answer struct {
 	lens.Answered
 	form       codec.Form
 	candidates []*candidate  // in order of their index
-	extra      codec.Members // what else stands beside the candidates, and in JSON, "" for none:
+	extra      codec.Members // unknown members; the following ones are JSON, "" for none:
 	usage      string        // the last usageMetadata with figures
 	model      string        // the last modelVersion
 	id         string        // the first responseId
@@ -31,9 +31,9 @@ type answer struct {
 type candidate struct {
 	index    int64
 	contents int // how many chunks have one
-	// parts are those of all chunks; a call that came in pieces is one part. The empty text
-	// with which Gemini ends a stream is left out: of a chunk that has it beside a call,
-	// Gemini CLI 0.61 runs the call, but keeps nothing in its history.
+	// parts are the parts of all chunks; a call that came in pieces is one part. The empty text
+	// with which Gemini ends a stream is left out: if a chunk has it and a call, Gemini CLI 0.61
+	// runs the call, but keeps nothing in its history.
 	parts   []string
 	finish  string // the last finishReason, as JSON
 	word    string // of finish; "" for none
@@ -91,24 +91,6 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 		return "", err
 	}
 	return now.object(), nil
-}
-
-// Stream writes resp as one chunk, under the responseId of given, with what the client lacks.
-func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
-	now, err := a.with(resp)
-	switch {
-	case err != nil:
-		return "", err
-	case client == nil:
-		return framed(now.object(), a.form, a.Text), nil
-	}
-	now.id = cmp.Or(client.a.id, now.id)
-	for _, c := range now.candidates {
-		if c.parts, err = missingParts(c, client.snapshot[c.index], own); err != nil {
-			return "", err
-		}
-	}
-	return string(client.Buf.Frame(client.Safe(), "", now.object())), nil
 }
 
 // framed returns an object as an answer of that form, whose events have the line ends of
@@ -213,8 +195,8 @@ func (a *answer) count(u middleware.Usage) error {
 	return err
 }
 
-// EncodeAnswer writes an answer that the provider did not send to this request. A stream is one chunk: without alt=sse an
-// array of it.
+// EncodeAnswer writes an answer that the provider did not send to this request. A stream is
+// one chunk: without alt=sse an array of it.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	w := codec.Writing{Streamed: codec.FormArray, Objects: true, Whole: writeWhole}
 	_, query, _ := strings.Cut(path, "?")
@@ -225,8 +207,8 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 	return codec.EncodeAnswer(f, path, body, resp, w)
 }
 
-// writeWhole writes a response as one object: with what it had on the wire, or as a change
-// of an answer without parts. A response has one finish reason: that of a further choice
+// writeWhole writes a response as one object: with its members on the wire, or as a change of
+// an answer without parts. A response has one finish reason: the reason of a further choice
 // follows its calls.
 func writeWhole(resp *middleware.Response) (string, error) {
 	a, ok, err := lens.Again(on, resp.Native, readAnswer)
@@ -247,6 +229,84 @@ func writeWhole(resp *middleware.Response) (string, error) {
 	return a.Whole(resp)
 }
 
+// Rest returns the chunk that completes a stream of which the client has a part. Chunks are
+// independent of each other. So the missing part of the answer, or a later answer, follows as
+// one more chunk, under the first one's responseId.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
+}
+
+// Stream writes the missing part of resp as one chunk, under the responseId that the client
+// has.
+func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+	now, err := a.with(resp)
+	switch {
+	case err != nil:
+		return "", err
+	case client == nil:
+		return framed(now.object(), a.form, a.Text), nil
+	}
+	now.id = cmp.Or(client.a.id, now.id)
+	for _, c := range now.candidates {
+		if c.parts, err = missingParts(c, client.snapshot[c.index], own); err != nil {
+			return "", err
+		}
+	}
+	return string(client.Buf.Frame(client.Safe(), "", now.object())), nil
+}
+
+// missingParts returns the parts of c that the client does not have. shown are the shown parts
+// of the same answer, if own, else of an earlier one: then the reasoning of c is left out if
+// the client has some. A middleware may have joined texts.
+func missingParts(c *candidate, shown []string, own bool) ([]string, error) {
+	if len(shown) == 0 {
+		return c.parts, nil
+	}
+	pieces, err := c.pieces()
+	if err != nil {
+		return nil, err
+	}
+	if !own {
+		return texts(slices.DeleteFunc(pieces, func(p *piece) bool { return p.part.Kind == middleware.PartReasoning })), nil
+	}
+	for len(pieces) > 0 && len(shown) > 0 && pieces[0].v.Raw() == shown[0] {
+		pieces, shown = pieces[1:], shown[1:]
+	}
+	before, err := (&candidate{parts: shown}).pieces()
+	if err != nil {
+		return nil, err
+	}
+	sentText := map[middleware.PartKind]string{}
+	for _, p := range before {
+		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
+			return nil, codec.ErrShown
+		}
+		sentText[p.part.Kind] += p.part.Text
+	}
+	var out []string
+	for _, p := range pieces {
+		has := sentText[p.part.Kind]
+		n := min(len(has), len(p.part.Text))
+		if has[:n] != p.part.Text[:n] {
+			return nil, codec.ErrShown
+		}
+		text := p.v.Raw()
+		switch sentText[p.part.Kind] = has[n:]; {
+		case n > 0 && n == len(p.part.Text):
+			continue
+		case n > 0:
+			if text, err = on.Set(p.v, lens.Text("text", p.part.Text[n:])); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, text)
+	}
+	if sentText[middleware.PartText]+sentText[middleware.PartReasoning] != "" {
+		return nil, codec.ErrShown
+	}
+	return out, nil
+}
+
 // The words of the wire that this package writes, and the first numbers, which
 // all of the provider's services agree on: a client may ask for enums as
 // numbers.
@@ -260,19 +320,19 @@ var finishWords = map[string]string{"1": stopWord, "2": lengthWord, "3": filterW
 
 // finishes are the neutral words; words without one, such as LANGUAGE, stay as they are.
 var finishes = map[string]middleware.FinishReason{stopWord: middleware.FinishStop, lengthWord: middleware.FinishLength,
-	filterWord: middleware.FinishFilter, "RECITATION": middleware.FinishFilter, "BLOCKLIST": middleware.FinishFilter, "PROHIBITED_CONTENT": middleware.FinishFilter,
-	"SPII": middleware.FinishFilter, "MODEL_ARMOR": middleware.FinishFilter, "IMAGE_SAFETY": middleware.FinishFilter,
+	filterWord: middleware.FinishFilter, "RECITATION": middleware.FinishFilter, "BLOCKLIST": middleware.FinishFilter,
+	"PROHIBITED_CONTENT": middleware.FinishFilter, "SPII": middleware.FinishFilter, "MODEL_ARMOR": middleware.FinishFilter, "IMAGE_SAFETY": middleware.FinishFilter,
 	"IMAGE_PROHIBITED_CONTENT": middleware.FinishFilter, "IMAGE_RECITATION": middleware.FinishFilter}
 
 // words are the wire's words for the neutral ones.
 var words = map[middleware.FinishReason]string{middleware.FinishStop: stopWord, middleware.FinishToolCalls: stopWord,
 	middleware.FinishLength: lengthWord, middleware.FinishFilter: filterWord}
 
-// malformed says that the model wrote a call that the server could not read.
+// malformed is the reason for a call that the server could not read.
 const malformed = "MALFORMED_FUNCTION_CALL"
 
-// refusalWords say that the server refused a call of the model, which mostly
-// is not in the answer then.
+// refusalWords are the reasons with which the server refuses a call of the model. The answer
+// then mostly does not have the call.
 var refusalWords = []string{malformed, "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
 
 // finishWord returns the word of a finishReason, "" for none. A number that
@@ -285,7 +345,7 @@ func finishWord(v rawjson.Value, message string) string {
 			return ""
 		}
 		return v.Str()
-	default: // which no service sends, and "" where there is none
+	default: // "", and a reason that no service sends
 		return codec.Canonical(v)
 	}
 	switch word := finishWords[v.Raw()]; {
@@ -322,7 +382,7 @@ const (
 	totalKey   = "totalTokenCount"
 )
 
-// usageOf reads the figures. A negative count is none.
+// usageOf reads the figures. A negative count is 0.
 func usageOf(v rawjson.Value) middleware.Usage {
 	count := func(key string) int64 { return max(0, codec.Int(on.Get(v, key))) }
 	sum := middleware.Usage{InputTokens: count(promptKey), OutputTokens: count(answerKey)}.

@@ -16,7 +16,7 @@ import (
 
 func decodeResponse(t testing.TB, body string) *middleware.Response {
 	t.Helper()
-	resp, err := format.DecodeResponse(decodeRequest(t, plainRequest), []byte(body))
+	resp, err := codec.Decode(format.NewStream(decodeRequest(t, plainRequest), nil), []byte(body))
 	require.NoError(t, err)
 	return resp
 }
@@ -39,7 +39,7 @@ func TestAnswerView(t *testing.T) {
 	require.Equal(t, `{"city": "Bergen"}`, resp.Message.ToolCalls[0].Arguments)
 	require.NotNil(t, resp.Message.ToolCalls[0].Native)
 
-	later, err := format.DecodeResponse(decodeRequest(t, fullRequest), []byte(callAnswer))
+	later, err := codec.Decode(format.NewStream(decodeRequest(t, fullRequest), nil), []byte(callAnswer))
 	require.NoError(t, err)
 	require.Equal(t, "toolmend_3", later.Message.ToolCalls[0].ID, "by its place in the conversation")
 }
@@ -110,7 +110,7 @@ func TestRefusedCalls(t *testing.T) {
 			`{"candidates":[{"content":{},"finishReason":` + word + `,"finishMessage":"Malformed function call: wind(city="}],"usageMetadata":{"promptTokenCount":8,"thoughtsTokenCount":3}}`,
 			eventStream(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`, `{"candidates":[{"finishReason":`+word+`,"finishMessage":"Malformed function call: wind(city="}],"usageMetadata":{"promptTokenCount":8,"thoughtsTokenCount":3}}`),
 		} {
-			_, err := format.DecodeResponse(nil, []byte(body))
+			_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 			require.ErrorIs(t, err, middleware.ErrInvalidToolCall)
 			var refused *middleware.ModelError
 			require.ErrorAs(t, err, &refused)
@@ -147,7 +147,7 @@ func TestNotAnAnswer(t *testing.T) {
 		"endless answers": `{"candidates":[` + strings.Repeat(`{},`, 1000) + `{}]}`,
 		"a number inside": `[{"candidates":[{"finishReason":"STOP"}]},]`,
 	} {
-		_, err := format.DecodeResponse(nil, []byte(body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, name)
 	}
 }
@@ -165,7 +165,7 @@ func TestIncompleteAnswers(t *testing.T) {
 		"half its elements": arrayStream[:120],
 		"figures only":      `{"usageMetadata":{"promptTokenCount":3}}`,
 	} {
-		_, err := format.DecodeResponse(nil, []byte(body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.ErrorIs(t, err, codec.ErrIncomplete, name)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF, name)
 	}
@@ -264,7 +264,7 @@ func TestAnswerTwice(t *testing.T) {
 	require.Contains(t, encodeResponse(t, resp), `"args":{"b":2}}`, "in the arguments it is for mending")
 }
 
-// A call of another answer is written as it stood there, with its signature.
+// A call of another answer keeps its text, with its signature.
 func TestCallOfAnotherAnswer(t *testing.T) {
 	t.Parallel()
 	resp, other := decodeResponse(t, laterStream), decodeResponse(t, callAnswer)
@@ -316,12 +316,12 @@ func TestArgumentsInPieces(t *testing.T) {
 		"no value":         {head, piece(`{"jsonPath":"$.a"}`)},
 		"too deep":         {head, piece(`{"jsonPath":"$` + strings.Repeat(".a", 65) + `","boolValue":true}`)},
 	} {
-		_, err := format.DecodeResponse(nil, []byte(`{"candidates":[{"content":{"parts":[`+strings.Join(parts, ",")+`]},"finishReason":"STOP"}]}`))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(`{"candidates":[{"content":{"parts":[`+strings.Join(parts, ",")+`]},"finishReason":"STOP"}]}`))
 		require.ErrorIs(t, err, codec.ErrShape, name)
 	}
 }
 
-// A call that was moved does not stand inside the pieces of the one that it follows.
+// A call that was moved is not written between the pieces of the call before it.
 func TestCallBehindOneInPieces(t *testing.T) {
 	t.Parallel()
 	whole := `{"functionCall":{"name":"calm","args":{"n":1}}}`
@@ -390,9 +390,9 @@ func TestErrors(t *testing.T) {
 
 // requireSame requires that a client reads the same answer from both bodies.
 func requireSame(t require.TestingT, want, got string) {
-	w, err := format.DecodeResponse(nil, []byte(want))
+	w, err := codec.Decode(format.NewStream(nil, nil), []byte(want))
 	require.NoError(t, err)
-	g, err := format.DecodeResponse(nil, []byte(got))
+	g, err := codec.Decode(format.NewStream(nil, nil), []byte(got))
 	require.NoError(t, err, "%s", got)
 	require.Equal(t, withoutNative([]middleware.Message{w.Message}), withoutNative([]middleware.Message{g.Message}))
 	require.Equal(t, withoutNative(w.Choices), withoutNative(g.Choices))
@@ -405,14 +405,14 @@ func requireSame(t require.TestingT, want, got string) {
 func TestCallInPlaceOfAText(t *testing.T) {
 	t.Parallel()
 	const call, hidden = `{"functionCall":{"name":"ping","args":{}}}`, `[{"functionCall":{"name":"steal","args":{}}}]`
-	resp, err := format.DecodeResponse(nil, []byte(`{"candidates":[{"content":{"role":`+hidden+`,"parts":[`+call+`]},"finishReason":`+hidden+`,"finishMessage":`+hidden+`}],`+
+	resp, err := codec.Decode(format.NewStream(nil, nil), []byte(`{"candidates":[{"content":{"role":`+hidden+`,"parts":[`+call+`]},"finishReason":`+hidden+`,"finishMessage":`+hidden+`}],`+
 		`"modelVersion":`+hidden+`,"responseId":`+hidden+`,"createTime":`+hidden+`}`))
 	require.NoError(t, err)
 	require.Len(t, resp.Message.ToolCalls, 1)
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "steal")
-	again, err := format.DecodeResponse(nil, out)
+	again, err := codec.Decode(format.NewStream(nil, nil), out)
 	require.NoError(t, err)
 	require.Len(t, again.Message.ToolCalls, 1)
 }

@@ -1,6 +1,10 @@
 package gemini_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
 
 func BenchmarkRequest(b *testing.B) {
 	body := []byte(fullRequest)
@@ -21,7 +25,7 @@ func BenchmarkAnswer(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				resp, err := format.DecodeResponse(nil, []byte(body))
+				resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -25,14 +25,13 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 //
 //	{"error": {"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED", "details": [{"@type": …, "retryDelay": "3s"}]}}
 //
-// An empty object is none: clients skip it.
+// An empty object does not count: clients skip it.
 func hasFailure(root rawjson.Value) bool {
 	e := on.Get(root, "error")
 	return e.Kind() == rawjson.Object && codec.FirstText(on.Get(e, "message"), on.Get(e, "status"), on.Get(e, "code")) != ""
 }
 
-// failureOf reads e, an error of the provider. The wait may stand in the body, in
-// details.
+// failureOf reads e, an error of the provider. The time to wait may be in details.
 func failureOf(e rawjson.Value) codec.Failure {
 	return codec.Failure{
 		Code:    codec.FirstText(on.Get(e, "status"), on.Get(e, "code")),
@@ -41,8 +40,7 @@ func failureOf(e rawjson.Value) codec.Failure {
 	}
 }
 
-// retryDelay reads google.rpc.RetryInfo, whose delay is a number of seconds
-// with an s behind it.
+// retryDelay reads google.rpc.RetryInfo, whose delay is a number of seconds followed by an s.
 func retryDelay(details rawjson.Value) time.Duration {
 	for d := range details.Each() {
 		if !strings.HasSuffix(on.Get(d, "@type").Str(), "/google.rpc.RetryInfo") {
@@ -63,7 +61,7 @@ var statusWords = map[int]string{
 	429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
 }
 
-// EncodeError writes an error as the provider does. A code that is none of google.rpc's names is
+// EncodeError writes an error as the provider does. A code that is not a name of google.rpc is
 // the reason in a google.rpc.ErrorInfo, and status gives the name.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return []byte(encodeError(status, code, message))

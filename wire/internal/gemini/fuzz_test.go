@@ -118,13 +118,13 @@ func FuzzAnswer(f *testing.F) {
 
 // requireAnswerLaws holds text to the laws of FuzzAnswer.
 func requireAnswerLaws(t require.TestingT, text string, cut int) {
-	if resp, err := format.DecodeResponse(nil, []byte(text)); err == nil {
+	if resp, err := codec.Decode(format.NewStream(nil, nil), []byte(text)); err == nil {
 		_, err := format.EncodeResponse(resp)
 		require.NoError(t, err)
 	}
 	text = codec.Clean(text) // as it is written
 	body := []byte(text)
-	resp, err := format.DecodeResponse(nil, body)
+	resp, err := codec.Decode(format.NewStream(nil, nil), body)
 	s := format.NewStream(nil, nil)
 	safe := 0
 	for rest := body; len(rest) > 0; {
@@ -151,8 +151,8 @@ func requireAnswerLaws(t require.TestingT, text string, cut int) {
 	shown = shown[:safe]
 	tail, err := s.Rest(safe, again)
 	require.NoError(t, err)
-	if got := shown + string(tail); got != text { // beside the parts without a text that are not repeated
-		read, err := format.DecodeResponse(nil, []byte(got))
+	if got := shown + string(tail); got != text { // but for parts without a text, which are not repeated
+		read, err := codec.Decode(format.NewStream(nil, nil), []byte(got))
 		require.NoError(t, err, "%s", got)
 		require.Equal(t, resp.Message.Text(), read.Message.Text())
 		require.Len(t, read.Message.ToolCalls, len(resp.Message.ToolCalls))
@@ -170,14 +170,14 @@ func requireAnswerLaws(t require.TestingT, text string, cut int) {
 	edited.Message.ToolCalls = append(edited.Message.ToolCalls, middleware.ToolCall{ID: "new", Name: "n", Arguments: "{}"})
 	requireAnswerReadBack(t, edited)
 	if tail, err := s.Rest(safe, decodeLaterStream(t)); err == nil {
-		_, err := format.DecodeResponse(nil, []byte(shown+string(tail)))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(shown+string(tail)))
 		require.NoError(t, err, "%q %q", shown, tail)
 	}
 }
 
 // decodeLaterStream returns the answer to a re-ask.
 func decodeLaterStream(t require.TestingT) *middleware.Response {
-	resp, err := format.DecodeResponse(nil, []byte(laterStream))
+	resp, err := codec.Decode(format.NewStream(nil, nil), []byte(laterStream))
 	require.NoError(t, err)
 	return resp
 }
@@ -189,7 +189,7 @@ func requireAnswerReadBack(t require.TestingT, resp *middleware.Response) {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	got, err := format.DecodeResponse(nil, body)
+	got, err := codec.Decode(format.NewStream(nil, nil), body)
 	require.NoError(t, err, "%s", body)
 	want := withoutNative([]middleware.Message{resp.Message})
 	for i, c := range want[0].ToolCalls { // on one line where an event must be

@@ -18,18 +18,22 @@
 //
 // Most models give calls no ids. Such a call has an id by its place in the
 // conversation, which is never written, and results belong to calls by name and
-// order. A signature of a thought stands beside the part or the call that it
-// belongs to, and stays with it.
+// order. The signature of a thought is a member of its part or call, and stays with it.
 //
-// An answer is one object, a stream of server-sent events, or a JSON array. Each
-// chunk of a stream stands for itself. Text is live, thoughts wait for what
-// follows them. A call is held, and what the client does not have yet follows as
-// one more chunk. A call comes whole, or on Vertex in pieces (type partial). No value stands in two places, but the model: it is in
-// every chunk.
+// An answer is one object, a stream of server-sent events, or a JSON array. The chunks of
+// a stream are independent of each other. Text is shown at once, thoughts wait for the next
+// text. A call is held, and the part that the client does not have follows as one more
+// chunk. A call comes whole, or on Vertex in pieces (partialCall).
 //
-// What cannot be encoded: results in another order than their calls without ids,
-// a system message behind another one, a strict tool in the place of one that is
-// not, more or fewer candidates, and a change of a built-in tool.
+// Copies: only the model, which is in every chunk.
+//
+// Cannot be encoded: results in another order than their calls without ids,
+// a system message after other messages, a change that makes a tool strict,
+// more or fewer candidates, and a change of a built-in tool.
+//
+// The files: gemini.go has the Format, its paths and keep-alives; request.go the root of a
+// request and its settings; message.go contents, parts and calls; tools.go tools and
+// schemas; stream.go reads answers; answer.go writes them; errors.go has the errors.
 //
 // Source: https://ai.google.dev/api/generate-content, and recorded exchanges.
 package gemini
@@ -62,14 +66,14 @@ func (f Format) Match(path string, body []byte) bool {
 	return f.MatchPath(path) && strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
 }
 
-// MatchPath reports whether requests with that path may be in the format. Those to v1internal, as Gemini CLI sends with a
-// Google login, are in an envelope of their own.
+// MatchPath reports whether requests with that path may be in the format. Those to v1internal,
+// as Gemini CLI sends with a Google login, are in an envelope of their own.
 func (Format) MatchPath(at string) bool {
 	return codec.PathEnds(at, ":generatecontent", ":streamgeneratecontent") && !strings.Contains(codec.Path(at), "/v1internal:")
 }
 
-// URL returns where requests go. A model with a path of its own, such as
-// tunedModels/x or publishers/google/models/x, stands below base as it is.
+// URL returns where requests go. A model with a path of its own, such as tunedModels/x or
+// publishers/google/models/x, is put below base unchanged.
 func (Format) URL(base, model string, stream bool) string {
 	if base == "" {
 		base = "https://generativelanguage.googleapis.com/v1beta"
@@ -96,11 +100,11 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
-// KeepAlive returns what says that a streamed answer continues. Google's clients fail at a comment, and a
-// chunk without content makes their chats drop the turn from history. An event
-// without any line is skipped by all: google-genai 3.4 (Python) skips empty
-// lines, @google/genai 2.32 (JavaScript) and google.golang.org/genai 1.77 empty
-// events. Between the elements of an array stands white space.
+// KeepAlive returns bytes that tell the client that a streamed answer continues. Google's
+// clients fail at a comment, and a chunk without content makes their chats drop the turn from
+// history. All skip an event without any line: google-genai 3.4 (Python) skips empty lines,
+// @google/genai 2.32 (JavaScript) and google.golang.org/genai 1.77 empty events. Between the
+// elements of an array, the keep-alive is white space.
 func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 	switch {
 	case codec.MayBeEvents(text) && strings.Contains(text, "\r\n"):

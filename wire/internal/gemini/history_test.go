@@ -25,7 +25,7 @@ func TestWholeResponses(t *testing.T) {
 	require.Equal(t, strings.Replace(body, `{"n": 1, "m":"x"}`, `{"output":"two"}`, 1), encodeRequest(t, req))
 }
 
-// What the provider runs itself, and what stands where it does not belong.
+// Tools that the provider runs, and parts in the wrong place.
 func TestOpaqueParts(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, `{"contents":[{"role":"model","parts":[{"executableCode":{"code":"1"}},{"toolCall":{"id":"t"}},{"functionResponse":{"name":"x"}},{"thoughtSignature":"c2ln"}]},`+
@@ -44,7 +44,7 @@ func TestComputerUse(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, `{"contents":[],"tools":[{"computerUse":{"environment":"ENVIRONMENT_BROWSER"}},{"functionDeclarations":[{"name":"wind"}]}]}`)
 	require.Equal(t, middleware.KindBuiltin, req.Tools[0].Kind)
-	resp, err := format.DecodeResponse(req, []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind"}},{"functionCall":{"name":"click_at"}}]},"finishReason":"STOP"}]}`))
+	resp, err := codec.Decode(format.NewStream(req, nil), []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind"}},{"functionCall":{"name":"click_at"}}]},"finishReason":"STOP"}]}`))
 	require.NoError(t, err)
 	require.Equal(t, middleware.KindFunction, resp.Message.ToolCalls[0].Kind)
 	require.Equal(t, middleware.KindBuiltin, resp.Message.ToolCalls[1].Kind)
@@ -79,8 +79,8 @@ func TestRudeEdits(t *testing.T) {
 	require.Contains(t, body, `"eFBORw=="`)
 }
 
-// A turn of many results beside long members: each is stored with a frame of
-// its own, and read again.
+// A turn of many results with long members: each is stored with a frame of its own, and read
+// again.
 func TestResultsInALongContent(t *testing.T) {
 	t.Parallel()
 	body := `{"contents":[{"note":"` + strings.Repeat("x", 300) + `","parts":[{"functionResponse":{"name":"a","response":{"output":"1"}}},{"functionResponse":{"name":"b","response":{"output":"2"}}}]}]}`
@@ -94,7 +94,7 @@ func TestResultsInALongContent(t *testing.T) {
 		encodeRequest(t, alone), "all results in one content")
 }
 
-// Text beside a result is none of it: the result is in its response.
+// Text next to a result does not belong to it: the result is in its response.
 func TestTextInsideAResult(t *testing.T) {
 	t.Parallel()
 	const body = `{"contents":[{"parts":[{"functionResponse":{"name":"a","response":{"output":"1"},"parts":[{"text":"x"},{"functionCall":{"name":"y"}}]}}]}]}`

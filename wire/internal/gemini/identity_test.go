@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 // throughJSON returns v as a program reads it back that keeps conversations.
@@ -64,7 +65,7 @@ func TestSwappedResults(t *testing.T) {
 func TestStoredRefusedCall(t *testing.T) {
 	t.Parallel()
 	const body = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"sea","args":{}}}]},"finishReason":"UNEXPECTED_TOOL_CALL"}]}`
-	resp, err := format.DecodeResponse(decodeRequest(t, fullRequest), []byte(body))
+	resp, err := codec.Decode(format.NewStream(decodeRequest(t, fullRequest), nil), []byte(body))
 	require.NoError(t, err)
 	require.Equal(t, "toolmend_3", resp.Message.ToolCalls[0].ID)
 	require.Contains(t, encodeResponse(t, throughJSON(t, resp)), `"finishReason":"UNEXPECTED_TOOL_CALL"`)

@@ -19,7 +19,7 @@ type content struct {
 	pieces []*piece
 }
 
-// readContent reads the parts of a content. model says that the model speaks: only
+// readContent reads the parts of a content. model means that the content is the model's: only
 // then a functionCall is a call, and only otherwise a functionResponse is a result.
 func readContent(v rawjson.Value, model bool) (content, error) {
 	list, err := on.List(v, "parts", rawjson.Object)
@@ -53,8 +53,8 @@ func first(pieces []*piece, none int, is func(*piece) bool) int {
 	return none
 }
 
-// share returns the content with only those of its parts: the Native of one of the messages
-// of the content, so that a message that is taken into another request brings its role along.
+// share returns the content with only the given parts: the Native of one of the messages of
+// the content, so that a message that moves into another request keeps its role.
 func (c content) share(parts []string) string {
 	if len(parts) == len(c.pieces) {
 		return c.v.Raw()
@@ -62,8 +62,8 @@ func (c content) share(parts []string) string {
 	return freshContent(cmp.Or(on.Get(c.v, "role").Str(), "user"), parts)
 }
 
-// emptyPart is the part of a content that would have none, such as that of a message
-// whose only part was taken out: the server refuses such a content.
+// emptyPart is the part of a content without other parts, such as a message whose only part
+// was removed: the server refuses a content without parts.
 const emptyPart = `{"text":""}`
 
 // freshContent returns a content that is not of the request. It has a part at least.
@@ -100,9 +100,9 @@ func (r *reader) read(v rawjson.Value) (content, []middleware.Message, error) {
 	return c, []middleware.Message{m}, nil
 }
 
-// modelMessage returns the message that a content of the model is, without a Native. A call without an id is
-// numbered by its place in the conversation, which had before calls until here.
-// builtin may be nil. wireIDs reports whether a call has an id on the wire.
+// modelMessage returns the message that a content of the model is, without a Native. A call
+// without an id is numbered by its place in the conversation, which had before calls until
+// here. builtin may be nil. wireIDs reports whether a call has an id on the wire.
 func modelMessage(pieces []*piece, before int, builtin func(string) bool) (m middleware.Message, wireIDs bool) {
 	m.Role = middleware.RoleAssistant
 	for _, p := range pieces {
@@ -212,8 +212,8 @@ func (w *writer) unchanged(run lens.Run) (string, error) {
 	return c.v.Raw(), w.addCalls(run.Messages[0].ToolCalls)
 }
 
-// base returns the content to edit: one of the request, or what the first message
-// was in another request or an answer. It is empty if there is none.
+// base returns the content to edit: one of the request, or the content of the first message in
+// another request or an answer. It is empty for fresh messages.
 func (w *writer) base(run lens.Run) (content, error) {
 	if run.Group >= 0 {
 		return w.of.contents[run.Group], nil
@@ -246,9 +246,9 @@ func modelTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, e
 	}, func(c middleware.ToolCall, _ int) (string, error) { return callText(c, answer) })
 }
 
-// userTexts returns the texts of what is for the model: results, in their own order,
-// and all other parts where they stood. To order them like parts and calls, it puts
-// them into one message as such.
+// userTexts returns the texts of parts that are for the model: results in their own order, and
+// all other parts in their places. To order them like parts and calls, it puts them into one
+// message as such.
 func (w *writer) userTexts(run lens.Run, pieces []*piece) ([]string, error) {
 	var order middleware.Message // parts and, as if they were calls, results
 	for i, m := range run.Messages {
@@ -364,10 +364,10 @@ func (w *writer) addCalls(calls []middleware.ToolCall) error {
 	return nil
 }
 
-// checkResult returns an error if the server takes the result m, which has that id on
-// the wire, for that of another call. That is so where calls have no ids, and
-// results come in another order, or some are missing. A result for a call that is
-// not in the history belongs to no response, and passes.
+// checkResult returns an error if the server takes the result m, which has that id on the
+// wire, for the result of another call. That happens if calls have no ids, and results come in
+// another order, or some are missing. A result for a call that is not in the history belongs
+// to no response, and passes.
 func (w *writer) checkResult(m middleware.Message, id string) error {
 	call := w.callOf(id, m.ToolName)
 	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {
@@ -376,9 +376,8 @@ func (w *writer) checkResult(m middleware.Message, id string) error {
 	return nil
 }
 
-// piece is one part of a content as it was read: a call, a result, or any other
-// part. On the wire one of the members says which it is, and others may stand beside
-// it, such as the signature of a thought:
+// piece is one part of a content as it was read: a call, a result, or any other part. One of
+// its members decides which, and others may be added, such as the signature of a thought:
 //
 //	{"text": "Let me see."}
 //	{"text": "The user wants …", "thought": true}
@@ -394,15 +393,15 @@ type piece struct {
 
 // reply is a functionResponse.
 type reply struct {
-	is    middleware.Message // its ToolCallID is what stands on the wire
+	is    middleware.Message // its ToolCallID is the id on the wire
 	key   string             // the one member of response, whose string is the text; "": the text is all of response
 	text  string
 	media []string
 }
 
-// textKeys are the members of response that are its text where they stand alone.
-// The server gives a meaning to the first two; clients write the others. A middleware
-// sees the text alone, so that it can shorten it without knowing about the object.
+// textKeys are the members of response that are its text if they are its only member. The
+// server gives a meaning to the first two; clients write the others. A middleware sees the
+// text alone, so that it can shorten it without knowing about the object.
 var textKeys = []string{"output", "error", "result", "return_value", "response", "content"}
 
 // known are the members of a part that are read, and their kinds.
@@ -442,7 +441,8 @@ func readPart(v rawjson.Value, model bool) (*piece, error) {
 	var err error
 	switch {
 	case call.Exists() && model:
-		p.call, err = readCall(v, call)
+		p.call = &middleware.ToolCall{ID: codec.Text(on.Get(call, "id")), Arguments: call.Get("args").Raw(), Native: on.Native(v.Raw())}
+		p.call.Name, err = on.Text(call, "name")
 	case response.Exists() && !model:
 		p.reply, err = readReply(response)
 	case odd, call.Exists(), response.Exists():
@@ -488,16 +488,9 @@ func unbase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
-// readCall reads a functionCall of the part v. Arguments that are no object are
-// for the validator to refuse.
-func readCall(v, call rawjson.Value) (*middleware.ToolCall, error) {
-	name, err := on.Text(call, "name")
-	return &middleware.ToolCall{ID: codec.Text(on.Get(call, "id")), Name: name, Arguments: call.Get("args").Raw(), Native: on.Native(v.Raw())}, err
-}
-
-// readReply reads a functionResponse. Its response is an object of the client's
-// making. One with a single text in it, such as {"output": "6 m/s"}, is that text;
-// any other is the JSON text of the whole. Media stand in parts of their own.
+// readReply reads a functionResponse. Its response is an object that the client made. An
+// object with a single text, such as {"output": "6 m/s"}, is read as that text; any other is
+// the JSON text of the whole. Media are in parts of their own.
 func readReply(fr rawjson.Value) (*reply, error) {
 	in := on.Reader()
 	r := &reply{is: middleware.Message{Role: middleware.RoleTool, ToolCallID: in.Text(fr, "id"), ToolName: in.Text(fr, "name")}}
@@ -532,7 +525,7 @@ func readReply(fr rawjson.Value) (*reply, error) {
 	return r, nil
 }
 
-// pieceOf reads the part behind n. It is nil if n is nil or of another dialect.
+// pieceOf decodes n. It is nil if n is nil or of another dialect.
 func pieceOf(n *middleware.Native) (*piece, error) {
 	v, err := on.Value(n)
 	if err != nil || !v.Exists() {
@@ -545,10 +538,10 @@ func pieceOf(n *middleware.Native) (*piece, error) {
 	return p, nil
 }
 
-// partText returns a part as a text. It is "" for the reasoning of another provider, which
-// is left out: none takes what another one thought. A part that became one of another kind, such as
-// an image that a text describes now, is written afresh: what stood beside it, such as
-// its resolution, is about the old one.
+// partText returns a part as a text. It is "" for the reasoning of another provider, which is
+// left out, because no provider takes it. A part that became one of another kind, such as an
+// image that a text describes now, is written afresh: its other members, such as the
+// resolution, belong to the old one.
 func partText(p middleware.Part) (string, error) {
 	was, err := pieceOf(p.Native)
 	switch {
@@ -632,8 +625,8 @@ func wireID(c middleware.ToolCall) (string, error) {
 	return c.ID, nil
 }
 
-// callText returns a call as a text. In an answer the arguments must be an object; a
-// request has {} for what is none. Built-in calls are function calls here.
+// callText returns a call as a text. In an answer the arguments must be an object; a request
+// has {} for any others. Built-in calls are function calls here.
 func callText(c middleware.ToolCall, answer bool) (string, error) {
 	was, err := pieceOf(c.Native)
 	switch {
@@ -668,9 +661,9 @@ func callMembers(c middleware.ToolCall) []lens.Member {
 	}
 }
 
-// replyOf reads the part behind n, a result, out of the content that is n's text.
-// The Native of a tool message is a content, not a part, so that its role is kept.
-// It is nil if n is nil, of another dialect, or that of no result.
+// replyOf reads the part of n, a result, from the content that is n's text. The Native of a
+// tool message is a content, not a part, so that its role is kept. It is nil if n is nil, of
+// another dialect, or not the Native of a result.
 func replyOf(n *middleware.Native) (*piece, error) {
 	v, err := on.Value(n)
 	if err != nil || !v.Exists() {
@@ -728,6 +721,6 @@ func freshResponse(m middleware.Message) lens.Member {
 
 // replyMembers projects a result: its id on the wire, its name, its text and its
 // media.
-func replyMembers(m middleware.Message, id string, response lens.Member, media []string) []lens.Member {
-	return []lens.Member{lens.Word("functionResponse/id", id), lens.Text("functionResponse/name", m.ToolName), response, lens.List("functionResponse/parts", media)}
+func replyMembers(m middleware.Message, id string, result lens.Member, media []string) []lens.Member {
+	return []lens.Member{lens.Word("functionResponse/id", id), lens.Text("functionResponse/name", m.ToolName), result, lens.List("functionResponse/parts", media)}
 }

@@ -15,20 +15,20 @@ import (
 //	{"systemInstruction": {"parts": […]}, "contents": [content, …], "tools": […], "toolConfig": {…},
 //	 "generationConfig": {"temperature": …, "maxOutputTokens": …, "stopSequences": […]}, …}
 //
-// The messages in is are those of the system instruction, lead of them, and then those
-// of the contents, of which groups says more. What is remembered of it is the
-// neutral request, and no parsed text: an edit, which is rare, reads the body again.
+// The messages in is are the lead messages of the system instruction, and then the messages of
+// the contents (groups). Only the neutral request is remembered, and no parsed text: an edit,
+// which is rare, reads the body again.
 type request struct {
 	is        middleware.Request
-	toolsAt   []int // the element of tools that each tool stands in
+	toolsAt   []int // the element of tools that has each tool
 	lead      int   // how many system messages there are
 	contents  []content
-	groups    []int  // the content that each other message stands in
+	groups    []int  // the content that has each other message
 	replyRole string // the role of contents that hold results: user or, of some clients, function
 }
 
 // DecodeRequest reads the body of a request. Tools that the server runs lead the tools,
-// because all functions stand in one list, whose end is where another one goes.
+// because all functions are in one list, and a new function goes to its end.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
 }
@@ -40,8 +40,8 @@ func readRequest(body string) (*middleware.Request, error) {
 	return new(h.is), err // nothing else of h is kept
 }
 
-// read reads the object that a body is. The tools come first: they say which calls are
-// built-in ones.
+// read reads the object that a body is. The tools come first, because they decide which calls
+// are built-in ones.
 func (h *request) read(root rawjson.Value) error {
 	if !on.Get(root, "contents").Exists() {
 		return codec.Shapef("no object with contents")
@@ -106,10 +106,11 @@ func (h *request) readContents(root rawjson.Value) error {
 }
 
 // EncodeRequest writes the body of a request. What was not changed is not written: the
-// messages, the tools and the settings are compared one after the other, and each
-// keeps its bytes.
+// messages, the tools and the settings are compared one after the other, and each keeps its
+// bytes.
 //
-// A tool that is strict and demanded needs no more than the demand: the mode ANY constrains its arguments.
+// A tool that is strict and demanded needs no more than the demand: the mode ANY constrains
+// its arguments.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if i := slices.IndexFunc(req.Tools, func(t middleware.Tool) bool { return t.Strict && t.Name == req.ToolChoice.Name }); i >= 0 {
 		demanded := *req
@@ -191,9 +192,9 @@ func (h *request) messages(now []middleware.Message) (system, contents []string,
 	return system, contents, nil
 }
 
-// fresh writes a request that is not of this format. Params win, beside the
-// settings too, with which they share two objects: generationConfig and toolConfig.
-// The model and the wish for a stream go into the path, which URL writes.
+// fresh writes a request that is not of this format. Params override the settings, and are
+// merged with them in two objects: generationConfig and toolConfig. The model and the wish for
+// a stream go into the path, which URL writes.
 func fresh(req *middleware.Request) (string, error) {
 	h := &request{replyRole: "user"}
 	system, contents, err := h.messages(req.Messages)
@@ -256,9 +257,9 @@ func settings(r *middleware.Request) []lens.Member {
 	}
 }
 
-// choice projects a tool choice. Unlike settings it is written as a whole where it
-// changes: the neutral form does not say everything that a mode and a list of names
-// may, so that equal projections of two different ones would hide the change.
+// choice projects a tool choice. Unlike settings, a changed choice is written as a whole. The
+// neutral form cannot hold every mode with a list of names, so two different choices may have
+// equal projections, which would hide the change.
 func choice(c middleware.ToolChoice) []lens.Member {
 	mode, allowed := "AUTO", []string(nil)
 	switch {

@@ -293,7 +293,7 @@ func TestReask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := decodeRequest(t, casefile.Body(t, "request"))
-			resp, err := format.DecodeResponse(req, []byte(casefile.Body(t, "answer")))
+			resp, err := codec.Decode(format.NewStream(req, nil), []byte(casefile.Body(t, "answer")))
 			require.NoError(t, err)
 			turn := reaskOf(req, resp.Message)
 			body := encodeRequest(t, req.With(turn...))

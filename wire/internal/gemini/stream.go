@@ -31,8 +31,8 @@ type stream struct {
 	snapshot map[int64][]string // the parts of each candidate at the last Snapshot
 }
 
-// What is written of a chunk though a word for calls stands in it: text may speak of
-// calls. The calls of an answer are written by callPart.
+// These trees have the members of a chunk that are written even if they contain a word for
+// calls: text may speak of calls. callPart writes the calls of an answer.
 var (
 	partTree = spelled(codec.Tree{}, "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata").Scalars(
 		spellings("text", "thought", "thoughtSignature")...)
@@ -65,11 +65,6 @@ func spellings(names ...string) []string {
 		both = append(both, snake.String())
 	}
 	return both
-}
-
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
 }
 
 // NewStream returns a reader of one answer.
@@ -159,9 +154,8 @@ const (
 	maxChunks     = 1 << 18
 )
 
-// Read reads a unit. What does not begin an object, in a stream, is
-// skipped as clients do it. A candidate without an index has that of its place: the
-// server leaves out 0.
+// Read reads a unit. In a stream, data that does not begin an object is skipped, as clients
+// do. A candidate without an index has its place as its index: the server leaves out 0.
 func (s *stream) Read(u *codec.Unit) error {
 	v := u.Value
 	if !v.Exists() {
@@ -193,13 +187,91 @@ func (s *stream) Read(u *codec.Unit) error {
 	return nil
 }
 
+// Response returns the answer after the last unit. An answer is complete with a finish reason.
+func (s *stream) Response() (*middleware.Response, error) {
+	if err := s.whole(); err != nil {
+		return nil, err
+	}
+	a := s.a
+	a.Text, a.Unchanged = s.Text(), s.Unchanged()
+	switch {
+	case s.Buf.IsEvents():
+		a.form, a.Streamed = codec.FormEvents, true
+	case s.Buf.IsArray():
+		a.form, a.Streamed = codec.FormArray, true
+	}
+	a.Is.Message, a.Is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
+	for i, c := range a.candidates {
+		if n := len(c.parts) - 1; n > 0 && c.contents > 1 && c.parts[n] == emptyPart {
+			c.parts = c.parts[:n]
+		}
+		if c.contents > 0 && len(c.parts) == 0 { // as it is written
+			c.parts = []string{emptyPart}
+		}
+		pieces, err := c.pieces()
+		if err != nil {
+			return nil, err
+		}
+		m, _ := modelMessage(pieces, s.calls, s.builtin)
+		m.Native = on.Native(freshContent("model", c.parts))
+		switch {
+		case i > 0:
+			a.Is.Choices = append(a.Is.Choices, m)
+			continue
+		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
+			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
+			return nil, codec.WithUsage(refused, a.Is.Model, a.Is.Usage)
+		case c.word != "":
+			a.Is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
+		}
+		a.Is.Message = m
+	}
+	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
+		return nil, err
+	}
+	return on.Response(a), nil
+}
+
+// whole returns what is wrong with the answer as a whole: an error of the provider,
+// or an end that is missing.
+func (s *stream) whole() error {
+	if s.failed != nil {
+		return s.failed
+	}
+	if s.Buf.IsArray() {
+		if _, err := codec.Parse(s.Text()); err != nil {
+			if codec.CutShort(err) {
+				return codec.ErrIncomplete
+			}
+			return err
+		}
+	}
+	var first *candidate
+	if len(s.a.candidates) > 0 {
+		first = s.a.candidates[0]
+	}
+	switch {
+	case s.cut:
+		return codec.ErrIncomplete
+	case s.blocked && (first == nil || first.joined == nil):
+		return nil
+	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && s.a.usage == "":
+		return codec.Shapef("an object without candidates")
+	case first == nil || first.finish == "":
+		return codec.ErrIncomplete
+	case first.joined != nil:
+		return codec.Shapef("a call that does not end")
+	}
+	return nil
+}
+
 // readEnvelope reads the members of a chunk other than its candidates.
 func (s *stream) readEnvelope(v rawjson.Value) {
 	for m := range v.Each() {
 		switch key := m.Key(); {
 		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
 		case isName(key, "usageMetadata"):
-			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures says nothing
+			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures is ignored
 				s.a.usage, s.a.Is.Usage = codec.Canonical(m), u
 			}
 		case isName(key, "modelVersion"):
@@ -283,8 +355,8 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 	return nil
 }
 
-// callPart returns a part with a functionCall as it is written: in the spelling of the
-// server, and with what stands beside the call, such as its signature.
+// callPart returns a part with a functionCall as it is written: in the spelling of the server,
+// and with the other members of the part, such as its signature.
 func callPart(v rawjson.Value) string {
 	var members codec.Members
 	for m := range v.Each() {
@@ -296,144 +368,6 @@ func callPart(v rawjson.Value) string {
 		}
 	}
 	return codec.Object(members.List...)
-}
-
-// Response returns the answer after the last unit. An answer is whole when it says why it ended.
-func (s *stream) Response() (*middleware.Response, error) {
-	if err := s.whole(); err != nil {
-		return nil, err
-	}
-	a := s.a
-	a.Text, a.Unchanged = s.Text(), s.Unchanged()
-	switch {
-	case s.Buf.IsEvents():
-		a.form, a.Streamed = codec.FormEvents, true
-	case s.Buf.IsArray():
-		a.form, a.Streamed = codec.FormArray, true
-	}
-	a.Is.Message, a.Is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
-	for i, c := range a.candidates {
-		if n := len(c.parts) - 1; n > 0 && c.contents > 1 && c.parts[n] == emptyPart {
-			c.parts = c.parts[:n]
-		}
-		if c.contents > 0 && len(c.parts) == 0 { // as it is written
-			c.parts = []string{emptyPart}
-		}
-		pieces, err := c.pieces()
-		if err != nil {
-			return nil, err
-		}
-		m, _ := modelMessage(pieces, s.calls, s.builtin)
-		m.Native = on.Native(freshContent("model", c.parts))
-		switch {
-		case i > 0:
-			a.Is.Choices = append(a.Is.Choices, m)
-			continue
-		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
-			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
-			return nil, codec.WithUsage(refused, a.Is.Model, a.Is.Usage)
-		case c.word != "":
-			a.Is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
-		}
-		a.Is.Message = m
-	}
-	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
-		return nil, err
-	}
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(a.Text, a)
-	return resp, nil
-}
-
-// whole returns what is wrong with the answer as a whole: an error of the provider,
-// or an end that is missing.
-func (s *stream) whole() error {
-	if s.failed != nil {
-		return s.failed
-	}
-	if s.Buf.IsArray() {
-		if _, err := codec.Parse(s.Text()); err != nil {
-			if codec.CutShort(err) {
-				return codec.ErrIncomplete
-			}
-			return err
-		}
-	}
-	var first *candidate
-	if len(s.a.candidates) > 0 {
-		first = s.a.candidates[0]
-	}
-	switch {
-	case s.cut:
-		return codec.ErrIncomplete
-	case s.blocked && (first == nil || first.joined == nil):
-		return nil
-	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && s.a.usage == "":
-		return codec.Shapef("an object without candidates")
-	case first == nil || first.finish == "":
-		return codec.ErrIncomplete
-	case first.joined != nil:
-		return codec.Shapef("a call that does not end")
-	}
-	return nil
-}
-
-// Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
-// the answer, or a later one, follows as one more chunk, under the first one's responseId.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
-}
-
-// missingParts returns the parts of c that a client lacks which was shown those of the same
-// answer, if own, or those of an earlier one: then the reasoning of the answer that was
-// given up is the only one. A middleware may have joined texts.
-func missingParts(c *candidate, shown []string, own bool) ([]string, error) {
-	if len(shown) == 0 {
-		return c.parts, nil
-	}
-	pieces, err := c.pieces()
-	if err != nil {
-		return nil, err
-	}
-	if !own {
-		return texts(slices.DeleteFunc(pieces, func(p *piece) bool { return p.part.Kind == middleware.PartReasoning })), nil
-	}
-	for len(pieces) > 0 && len(shown) > 0 && pieces[0].v.Raw() == shown[0] {
-		pieces, shown = pieces[1:], shown[1:]
-	}
-	before, err := (&candidate{parts: shown}).pieces()
-	if err != nil {
-		return nil, err
-	}
-	sentText := map[middleware.PartKind]string{}
-	for _, p := range before {
-		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
-			return nil, codec.ErrShown
-		}
-		sentText[p.part.Kind] += p.part.Text
-	}
-	var out []string
-	for _, p := range pieces {
-		has := sentText[p.part.Kind]
-		n := min(len(has), len(p.part.Text))
-		if has[:n] != p.part.Text[:n] {
-			return nil, codec.ErrShown
-		}
-		text := p.v.Raw()
-		switch sentText[p.part.Kind] = has[n:]; {
-		case n > 0 && n == len(p.part.Text):
-			continue
-		case n > 0:
-			if text, err = on.Set(p.v, lens.Text("text", p.part.Text[n:])); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, text)
-	}
-	if sentText[middleware.PartText]+sentText[middleware.PartReasoning] != "" {
-		return nil, codec.ErrShown
-	}
-	return out, nil
 }
 
 // partialCall is a call whose arguments come in several parts, each with values and
@@ -499,7 +433,7 @@ func (c *candidate) call(p *piece) error {
 		return nil
 	}
 	c.joined = nil
-	// args are in the place of the pieces, beside the signature that came with any of them.
+	// args replace the pieces. The signature may have come with any of them.
 	text, err := on.SetIn(j.head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
 	c.parts = append(c.parts, text)
 	return err
@@ -575,8 +509,8 @@ func (n *node) child(key string, kind rawjson.Kind) (*node, bool) {
 	return n.kids[key], true
 }
 
-// set gives a place its value; a string may go on where it said so. A second value
-// for a place is an error: one client takes the first, another one the last.
+// set gives a place its value; a string may continue if it announced that. A second value for
+// a place is an error: one client takes the first, another one the last.
 func (n *node) set(arg rawjson.Value) error {
 	more := on.Get(arg, "willContinue").Raw() == "true"
 	if v := on.Get(arg, "stringValue"); v.Kind() == rawjson.String {
@@ -609,12 +543,7 @@ func (n *node) set(arg rawjson.Value) error {
 // hasKey reports whether a member is there, even as null, which on.Get takes for
 // absent.
 func hasKey(object rawjson.Value, camel string) bool {
-	for m := range object.Each() {
-		if isName(m.Key(), camel) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(object.Each()), func(m rawjson.Value) bool { return isName(m.Key(), camel) })
 }
 
 // json returns n as JSON. It goes no deeper than maxPath. Numbers are written as they

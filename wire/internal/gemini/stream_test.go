@@ -149,7 +149,7 @@ func TestReasoningOfAnotherProvider(t *testing.T) {
 }
 
 // Gemini ends a stream with a chunk of empty text. Gemini CLI keeps nothing of a chunk with
-// such a part, so none stands beside a call: its next request would lack the call.
+// such a part. So a chunk with a call has no empty text: its next request would miss the call.
 func TestNoEmptyTextBesideACall(t *testing.T) {
 	t.Parallel()
 	const start, end = `data: {"candidates":[{"content":{"role":"model","parts":[`, "\n\n"

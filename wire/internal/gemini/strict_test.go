@@ -68,7 +68,7 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// White space before the data is JSON's: a call behind it is read and held.
+// White space before the data is JSON's: a call after it is read and held.
 func TestSpaceBeforeTheData(t *testing.T) {
 	t.Parallel()
 	const text = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"a\"}]}}]}\n\n"
@@ -93,7 +93,7 @@ func TestSpaceBeforeTheData(t *testing.T) {
 // The signature of a call in pieces is echoed with it, whichever piece has it.
 func TestSignatureBehindACallInPieces(t *testing.T) {
 	t.Parallel()
-	resp, err := gemini.Format{}.DecodeResponse(nil, []byte(
+	resp, err := codec.Decode(gemini.Format{}.NewStream(nil, nil), []byte(
 		"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"name\":\"wind\",\"willContinue\":true}}]}}]}\n\n"+
 			"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"partialArgs\":[{\"jsonPath\":\"$.a\",\"stringValue\":\"x\"}]},\"thoughtSignature\":\"c2ln\"}]},\"finishReason\":\"STOP\"}]}\n\n"))
 	require.NoError(t, err)

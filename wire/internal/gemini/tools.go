@@ -67,8 +67,8 @@ func readHosted(m rawjson.Value) middleware.Tool {
 	return t
 }
 
-// readTool reads a function. Its schema stands under one of two keys. A schema in
-// the provider's own form is translated; the text in the request stays as it is.
+// readTool reads a function. Its schema has one of two keys. A schema in the provider's own
+// form is translated; the text in the request stays as it is.
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	in := on.Reader()
 	t.Name, t.Description, t.Native = in.Text(v, "name"), in.Text(v, "description"), on.Native(v.Raw())
@@ -115,9 +115,9 @@ type toolElements struct {
 	lead   []string // functions for which a new element is made
 }
 
-// tools returns the elements of tools of a request that is root now. A function that is new goes to the list of
-// the function before it: a server may take one list only. A function with no list
-// to go to, and a tool of the provider from elsewhere, get an element of their own.
+// tools returns the elements of tools of a request that is root now. A function that is new
+// goes to the list of the function before it: a server may take one list only. A function with
+// no list to go to, and a tool of the provider from elsewhere, get an element of their own.
 func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, error) {
 	list, err := on.List(root, "tools", rawjson.Object)
 	if err != nil {
@@ -127,22 +127,14 @@ func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, er
 	for _, v := range list {
 		elements.list = append(elements.list, element{v: v, hosted: map[string]bool{}})
 	}
-	have, want := make([]string, len(h.is.Tools)), make([]string, len(now))
-	for i, t := range h.is.Tools {
-		have[i] = t.Native.Raw
+	texts, at, err := on.Tools(h.is.Tools, now, toolText)
+	if err != nil {
+		return nil, err
 	}
-	for i, t := range now {
-		want[i] = on.Raw(t.Native)
-	}
-	for i, at := range lens.Align(have, want) {
-		text, home, err := want[i], -1, error(nil)
-		if at >= 0 {
-			home = h.toolsAt[at]
-		}
-		if at < 0 || !codec.SameTool(now[i], h.is.Tools[at]) {
-			if text, err = toolText(now[i]); err != nil {
-				return nil, err
-			}
+	for i, text := range texts {
+		home := -1
+		if at[i] >= 0 {
+			home = h.toolsAt[at[i]]
 		}
 		elements.add(now[i], text, home)
 	}
@@ -255,7 +247,7 @@ func toolMembers(t middleware.Tool) []lens.Member {
 // typeNames are the types of the provider's own schemas by their number.
 var typeNames = map[string]string{"1": "string", "2": "number", "3": "integer", "4": "boolean", "5": "array", "6": "object", "7": "null"}
 
-// holds is what a keyword holds that is translated. The zero value is that of a
+// holds is the kind of value of a keyword that is translated. The zero value belongs to a
 // keyword that stays as it is, such as description.
 type holds uint8
 
@@ -364,11 +356,8 @@ func typeName(v rawjson.Value) string {
 	return strings.ToLower(v.Str())
 }
 
-// isUnspecified reports whether a type is the first value of its enum, which stands
-// for none.
-func isUnspecified(v rawjson.Value) bool {
-	return v.Str() == "TYPE_UNSPECIFIED" || v.Raw() == "0"
-}
+// isUnspecified reports whether a type is the first value of its enum, which means no type.
+func isUnspecified(v rawjson.Value) bool { return v.Str() == "TYPE_UNSPECIFIED" || v.Raw() == "0" }
 
 // typeText returns the type of a schema, which may allow null as well.
 func typeText(name string, nullable bool) string {

@@ -66,14 +66,15 @@ func TestTools(t *testing.T) {
 	changed := two
 	changed.Description = "D"
 	var asked []string
-	texts, err := plain.Tools([]middleware.Tool{one, two}, []middleware.Tool{changed, one, {Name: "new"}}, func(t middleware.Tool) (string, error) {
+	texts, at, err := plain.Tools([]middleware.Tool{one, two}, []middleware.Tool{changed, one, {Name: "new"}}, func(t middleware.Tool) (string, error) {
 		asked = append(asked, t.Name)
 		return "<" + t.Name + ">", nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"<two>", `{"name":"one"}`, "<new>"}, texts)
+	require.Equal(t, []int{1, 0, -1}, at)
 	require.Equal(t, []string{"two", "new"}, asked)
-	_, err = plain.Tools(nil, []middleware.Tool{one}, func(middleware.Tool) (string, error) { return "", codec.ErrUnencodable })
+	_, _, err = plain.Tools(nil, []middleware.Tool{one}, func(middleware.Tool) (string, error) { return "", codec.ErrUnencodable })
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
 

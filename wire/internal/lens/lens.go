@@ -1,37 +1,34 @@
-// Package lens writes neutral values back into the JSON that they came from. It
-// is the engine of all wire formats.
+// Package lens makes edits of the recorded JSON: it writes neutral values back into the
+// text that they came from. Every wire format encodes with it.
 //
-// A format has two functions for each kind of thing, such as a tool or a call.
-// One reads it from JSON. The other projects it onto members: the keys and the
-// JSON texts that it has on the wire. There is no third function for an edit and
-// no record of what was read. (The comparisons of package codec, SameRequest and
-// the like, find out first whether anything changed at all.)
+// A format has two functions for each kind of value, such as a tool or a call.
+// One reads the value from JSON. The other projects it onto members: the keys and the
+// JSON texts that it has on the wire. lens derives the edit from these two. (The comparisons
+// of package codec, such as SameRequest, find out first whether anything changed.)
 //
 //	Raw (text of the Native) ── read ──▶ was ── project ──▶ members ┐
 //	                                                                ├▶ the members that differ
 //	                             now ─────── project ──▶ members ───┘   are set in Raw
 //
-// A value that a middleware changed is edited in its own text. What the format
-// does not know, and the order and white space of what it knows, stay as they
-// are. A value that came from elsewhere has no text of this format: it is written
-// as a fresh object with the members of its projection. Storage makes no
-// difference, because a Native keeps its text in JSON.
+// A value that a middleware changed is edited in its own text. Members that the format does
+// not know keep their text, and known members keep their order and white space. A value
+// from elsewhere has no text of this format: it is written as a fresh object with the
+// members of its projection. Storage makes no difference, because a Native keeps its text
+// in JSON.
 //
 // For example, a tool is {"name": "weather", "x-origin": 7}, and a middleware
-// gives it a description. Both projections have the name, so that only the
+// gives it a description. Both projections have the name, so only the
 // description is set: {"name": "weather", "x-origin": 7,"description":"…"}.
 // [Rewrite] does all of this for one value.
 //
-// The other files answer the questions that remain. edit.go: where a member
-// stands, and when an edit of it is not safe. history.go: where a value stood that
-// still has its text, and which messages make one element of the wire. Again and
-// Remember keep a request or an answer of which nothing changed from being
-// read again.
+// lens.go has the members, and the frame of a format's encoders: EncodeRequest,
+// EncodeResponse and Rest. edit.go finds the place of a member, of a value that still has
+// its text, and of messages that share one element of the wire, and refuses edits that are
+// not safe. Again and Remember avoid a second reading of an unchanged request or answer.
 package lens
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -51,7 +48,7 @@ type Lens struct {
 	// have to be equal.
 	Is func(key, name string) bool
 
-	// Bare says that one object may stand where a list of objects should be.
+	// Bare means that one object may take the place of a list of objects.
 	Bare bool
 }
 
@@ -219,8 +216,8 @@ func Raws(list []rawjson.Value) []string {
 	return out
 }
 
-// Member is a key, or a path of keys with slashes, and a JSON text. A text of ""
-// says that there is no such member; setting it takes the member out.
+// Member is a key, or a path of keys with slashes, and a JSON text. The text "" means that the
+// object does not have the member; setting it removes the member.
 type Member = codec.Member
 
 // Raw is a member with a JSON text.
@@ -258,7 +255,12 @@ func Words(key string, words []string) Member {
 }
 
 // Count is a member with a whole number, none for 0.
-func Count(key string, n int64) Member { return codec.Figure(key, n) }
+func Count(key string, n int64) Member {
+	if n == 0 {
+		return None(key)
+	}
+	return Raw(key, codec.Count(n))
+}
 
 // Float is a member with a number, none for nil.
 func Float(key string, f *float64) Member {
@@ -273,12 +275,11 @@ func Flag(key string, is bool) Member {
 	if !is {
 		return None(key)
 	}
-	return Raw(key, strconv.FormatBool(is))
+	return Raw(key, "true")
 }
 
-// Differ returns the members of now that are not in was, so those that an edit
-// has to set. A key of was that now does not have says nothing: project the same
-// keys from both values.
+// Differ returns the members of now that are not in was: the members that an edit has to set.
+// A key of was that now does not have is ignored, so project the same keys from both values.
 func Differ(was, now []Member) []Member {
 	var out []Member
 	for i, m := range now {
@@ -296,10 +297,9 @@ type remembered struct {
 	is  any
 }
 
-// Remember returns a Native of this dialect with that text, of which Again will
-// return is. A format does so at two places: the root of a request and that of
-// an answer. is must not be changed any more; the caller of the codec gets a
-// clone of what is in it. It saves time and nothing else: without it every
+// Remember returns a Native of this dialect with that text, for which Again returns is. A
+// format uses it for the root of a request and of an answer. is must not be changed
+// afterwards; the caller of the codec gets a clone. It only saves time: without it every
 // result is the same.
 func (l Lens) Remember(raw string, is any) *middleware.Native {
 	return middleware.DecodedNative(l.Dialect, raw, remembered{raw, is})
@@ -345,4 +345,114 @@ func Answer[T any](l Lens, resp *middleware.Response, read func(body string) (T,
 		err = codec.Unencodablef("a response that was not decoded from this format")
 	}
 	return is, err
+}
+
+// EncodeRequest writes req: its own text if nothing in it has changed, an edit of that
+// text if it was decoded from this format, else a new body. read reads a body again.
+// edit returns the text of doc with what differs between was and req, and fresh a new
+// body. The error wraps ErrUnencodable.
+func (l Lens) EncodeRequest(req *middleware.Request, read func(body string) (*middleware.Request, error),
+	edit func(doc *rawjson.Doc, was, req *middleware.Request) (string, error), fresh func(req *middleware.Request) (string, error)) ([]byte, error) {
+	was, decoded, err := Again(l, req.Native, read)
+	var body string
+	switch {
+	case err != nil:
+	case !decoded:
+		body, err = fresh(req)
+	case codec.SameRequest(was, req):
+		return []byte(req.Native.Raw), nil
+	default:
+		var doc *rawjson.Doc
+		if doc, err = codec.ParseBody(req.Native.Raw); err == nil {
+			body, err = edit(doc, was, req)
+		}
+	}
+	if err != nil {
+		return nil, codec.Unencodable(err)
+	}
+	return []byte(body), nil
+}
+
+// Answered is an answer as it was read.
+type Answered struct {
+	Text      string              // as it came
+	Unchanged bool                // no reader finds a call in Text: unchanged, it passes as it is
+	Streamed  bool                // Text is a stream
+	Is        middleware.Response // without Native
+}
+
+// Written is an Answered with which a format writes a response that came from it.
+type Written[G any] interface {
+	// AsRead returns what every format has read.
+	AsRead() *Answered
+	// Whole returns resp as one object.
+	Whole(resp *middleware.Response) (string, error)
+	// Stream returns what follows given in a stream: of this answer if own, else of an
+	// earlier one. The zero G is a client that has nothing.
+	Stream(resp *middleware.Response, replay G, own bool) (string, error)
+}
+
+// Response returns the response of an answer, which its Native remembers.
+func (l Lens) Response(a interface{ AsRead() *Answered }) *middleware.Response {
+	resp := a.AsRead().Is.Clone()
+	resp.Native = l.Remember(a.AsRead().Text, a)
+	return resp
+}
+
+// AsRead returns a, for the answer of a format that embeds it.
+func (a *Answered) AsRead() *Answered { return a }
+
+// EncodeResponse writes resp, which was decoded from this format. read reads an answer
+// again.
+func EncodeResponse[A Written[G], G any](l Lens, resp *middleware.Response, read func(body string) (A, error)) ([]byte, error) {
+	a, err := Answer(l, resp, read)
+	if err != nil {
+		return nil, err
+	}
+	return encode(a, resp)
+}
+
+func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error) {
+	if was := a.AsRead(); was.Unchanged && codec.SameResponse(&was.Is, resp) {
+		return []byte(was.Text), nil
+	}
+	var nothing G
+	write := a.Whole
+	if a.AsRead().Streamed {
+		write = func(resp *middleware.Response) (string, error) { return a.Stream(resp, nothing, true) }
+	}
+	out, err := write(resp)
+	if err != nil {
+		return nil, codec.Unencodable(err)
+	}
+	return []byte(codec.Clean(out)), nil
+}
+
+// Rest writes the bytes that complete a stream of which the client has the first sent bytes.
+// resp is the answer of s, perhaps with changes after the shown part, or a later answer.
+// replay returns the state of the client.
+func Rest[A Written[G], G any](l Lens, s *codec.Splitter, sent int, resp *middleware.Response, read func(body string) (A, error), replay func(sent int) (G, error)) ([]byte, error) {
+	a, err := Answer(l, resp, read)
+	if err != nil {
+		return nil, err
+	}
+	own := l.Raw(resp.Native) == s.Text()
+	switch out, _, _ := s.Output(); {
+	case sent < 0 || sent > len(out):
+		return nil, codec.Unencodablef("the rest of a stream that has no such part")
+	case sent == 0:
+		return encode(a, resp)
+	}
+	if was := a.AsRead(); own && was.Unchanged && codec.SameResponse(&was.Is, resp) {
+		return []byte(was.Text[sent:]), nil
+	}
+	g, err := replay(sent)
+	if err != nil {
+		return nil, codec.Unencodable(err)
+	}
+	out, err := a.Stream(resp, g, own)
+	if err != nil {
+		return nil, codec.Unencodable(err)
+	}
+	return []byte(codec.Clean(out)), nil
 }

@@ -17,47 +17,9 @@ type answer struct {
 	object string // the answer as one object, in one spelling; this is what an edit changes
 }
 
-// Response returns the answer after the last unit. An answer ends with a line that says done. The
-// message is read as one of the history is, after those of the request, so that calls
-// without ids get their place in the conversation.
-func (s *stream) Response() (*middleware.Response, error) {
-	switch {
-	case s.failure != nil:
-		return nil, codec.ModelError(codec.StatusOf(s.failure.Code), nil, *s.failure)
-	case !s.done && !s.known && s.unknown:
-		return nil, codec.Shapef("neither message nor done")
-	case !s.done:
-		return nil, codec.ErrIncomplete
-	}
-	message := s.message()
-	turn, err := codec.ParseObject(message)
-	if err != nil {
-		return nil, err
-	}
-	c := conversation{calls: s.before}
-	m, _, err := c.read(turn)
-	if err != nil {
-		return nil, err
-	}
-	object, err := on.SetIn(s.end, lens.Word("model", s.model), lens.Raw("message", message))
-	if err != nil {
-		return nil, err
-	}
-	resp := &middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
-	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
-	a := &answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: *resp.Clone()}, object}
-	resp.Native = on.Remember(s.Text(), a)
-	return resp, nil
-}
-
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
-}
-
 // readAnswer reads an answer again.
 func readAnswer(body string) (*answer, error) {
-	resp, err := Format{}.DecodeResponse(nil, []byte(body))
+	resp, err := codec.Decode(Format{}.NewStream(nil, nil), []byte(body))
 	if err != nil {
 		return nil, err
 	}
@@ -67,15 +29,6 @@ func readAnswer(body string) (*answer, error) {
 // EncodeResponse writes an answer in the framing in which it came.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return lens.EncodeResponse(on, resp, readAnswer)
-}
-
-// Stream writes resp as the lines that follow what is shown.
-func (a *answer) Stream(resp *middleware.Response, shown content, own bool) (string, error) {
-	object, err := a.Whole(resp)
-	if err != nil {
-		return "", err
-	}
-	return asLines(object, shown, own)
 }
 
 // Whole writes resp as one object.
@@ -98,10 +51,10 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	return on.Write(v, was, now)
 }
 
-// answerMembers projects an answer onto v. One figure is written beside the other, but into
-// an answer that has none usage is not invented.
+// answerMembers projects an answer onto v. If v has one figure, all are written. Usage is not
+// invented for an answer without figures.
 func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, error) {
-	if err := answerOnly(resp); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	content, err := contentOf(resp.Message.Parts, true)
@@ -120,15 +73,6 @@ func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, e
 	return members, nil
 }
 
-// answerOnly returns an error if resp is more, or something else, than one message
-// of an assistant.
-func answerOnly(resp *middleware.Response) error {
-	if len(resp.Choices) > 0 {
-		return codec.Unencodablef("a second choice")
-	}
-	return codec.AnswerOnly(resp.Message)
-}
-
 // EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormLines, Objects: true, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
@@ -137,7 +81,7 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 }
 
 // freshAnswer writes a response as one object, as the server does without a stream: as a
-// change of an answer that says nothing. Of usage there are input and output.
+// change of an empty answer. Usage has input and output.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	now := *resp
 	now.FinishReason, now.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
@@ -147,6 +91,68 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	return begun.Whole(&now)
 }
 
+// Rest returns the lines that complete a stream of which the client has a part. The lines of a
+// later answer follow the shown ones: a client joins them like any others.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
+		replayed, err := codec.Replay(s, newStream(false), sent)
+		return replayed.snapshot, err
+	})
+}
+
+// Stream writes resp as the lines that follow what is shown.
+func (a *answer) Stream(resp *middleware.Response, shown content, own bool) (string, error) {
+	object, err := a.Whole(resp)
+	if err != nil {
+		return "", err
+	}
+	return asLines(object, shown, own)
+}
+
+// asLines writes an answer that is one object as lines after the shown ones, of this answer if
+// own, else of an earlier one: the text, the calls, and the end. If the client has reasoning
+// of an earlier answer, the later one brings none.
+func asLines(object string, shown content, own bool) (string, error) {
+	v, err := codec.ParseObject(object)
+	if err != nil {
+		return "", err
+	}
+	message := v.Get("message")
+	text, thinking, ok, ok2 := message.Get("content").Str(), message.Get("thinking").Str(), true, true
+	switch {
+	case own:
+		text, ok = strings.CutPrefix(text, shown.text)
+		thinking, ok2 = strings.CutPrefix(thinking, shown.thinking)
+	case shown.thinking != "":
+		thinking = ""
+	}
+	if !ok || !ok2 {
+		return "", codec.ErrShown
+	}
+	var further []lens.Member
+	for m := range message.Each() {
+		if !messageTree.Knows(m.Key()) || m.Key() == "images" {
+			further = append(further, lens.Raw(m.Key(), m.Raw()))
+		}
+	}
+	var out strings.Builder
+	if text != "" || thinking != "" || len(further) > 0 {
+		out.WriteString(line(v, text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...))
+	}
+	if calls := message.Get("tool_calls"); calls.Len() > 0 {
+		out.WriteString(line(v, "", lens.Raw("tool_calls", calls.Raw())))
+	}
+	end, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
+	return out.String() + codec.OneLine(end) + "\n", err
+}
+
+// line returns a line of a stream, of the same time as root, with a piece of the message.
+func line(root rawjson.Value, text string, members ...lens.Member) string {
+	message := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
+	return codec.OneLine(codec.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
+		lens.Raw("message", codec.Object(message...)), lens.Raw("done", "false"))) + "\n"
+}
+
 // figures are the places of the figures in the last line. Those for cached tokens and for
 // reasoning have no place in this format.
 var figures = codec.Figures{
@@ -154,8 +160,7 @@ var figures = codec.Figures{
 	{Of: codec.OutputOf, Keys: []string{"eval_count"}},
 }
 
-// finishReason is the neutral word for a done_reason. This format says stop
-// after calls too.
+// finishReason is the neutral word for a done_reason. This format has stop after calls too.
 func finishReason(reason string, calls int) middleware.FinishReason {
 	f := middleware.FinishReason(reason)
 	if calls > 0 && (f == middleware.FinishStop || f == "") {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 func BenchmarkRequest(b *testing.B) {
@@ -33,7 +34,7 @@ func BenchmarkAnswer(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(raw)))
 			for b.Loop() {
-				resp, err := format.DecodeResponse(nil, raw)
+				resp, err := codec.Decode(format.NewStream(nil, nil), raw)
 				require.NoError(b, err)
 				resp.Message.ToolCalls[0].Arguments = `{"b":2}`
 				_, err = format.EncodeResponse(resp)

@@ -64,7 +64,7 @@ func TestReaskIsOneInsertion(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			req := decodeRequest(t, before+after)
-			resp, err := format.DecodeResponse(req, []byte(`{"model":"m","message":{"role":"assistant","content":"","new":[1],"tool_calls":[`+c.call+`]},"done":true,"done_reason":"stop"}`))
+			resp, err := codec.Decode(format.NewStream(req, nil), []byte(`{"model":"m","message":{"role":"assistant","content":"","new":[1],"tool_calls":[`+c.call+`]},"done":true,"done_reason":"stop"}`))
 			require.NoError(t, err)
 			verdicts := []middleware.Verdict{{Call: resp.Message.ToolCalls[0], Issues: []middleware.Issue{{Code: "type"}}}}
 			turn := batch.Turn(history.FixIDs(req.Messages, resp.Message), req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "no" })
@@ -84,7 +84,7 @@ func TestDuplicateIDsAreMended(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, `{"messages":[]}`)
 	const call = `{"id":"same","function":{"name":"f","arguments":{}}}`
-	resp, err := format.DecodeResponse(req, []byte(`{"message":{"role":"assistant","tool_calls":[`+call+`,`+call+`]},"done":true}`))
+	resp, err := codec.Decode(format.NewStream(req, nil), []byte(`{"message":{"role":"assistant","tool_calls":[`+call+`,`+call+`]},"done":true}`))
 	require.NoError(t, err)
 	m := history.FixIDs(nil, resp.Message)
 	require.Equal(t, codec.PlaceID(2), m.ToolCalls[1].ID)

@@ -9,15 +9,15 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// What the server says when it cannot parse the tool call that its model
-// wrote. Version 0.11.3 wrote the first half as a key. Sources: ollama/ollama
-// issues 11704, 11781, 12064 and 17638.
+// These are messages of the server about a tool call of its model that it cannot parse.
+// Version 0.11.3 wrote the first half as a key. Sources: ollama/ollama issues 11704, 11781,
+// 12064 and 17638.
 const (
 	unparsed  = "error parsing tool call"
 	unparsedX = "XML syntax error" // of the models whose calls are XML
 )
 
-// failureOf reads the error in an answer or in a line of a stream; false if there is none.
+// failureOf reads the error in an answer or in a line of a stream; false without one.
 func failureOf(root rawjson.Value) (f codec.Failure, ok bool) {
 	if root.Get(unparsed).Exists() {
 		return codec.Failure{Refused: true}, true
@@ -36,13 +36,14 @@ func failureOf(root rawjson.Value) (f codec.Failure, ok bool) {
 	return f, true
 }
 
-// DecodeError reads the body of an answer with an error status. The body of an error is {"error": text}.
+// DecodeError reads the body of an answer with an error status. The body of an error is
+// {"error": text}.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, failureOf)
 }
 
-// Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4, api/client.go: a
-// line with a member error ends the stream with its text.
+// Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4,
+// api/client.go: a line with a member error ends the stream with its text.
 func (s *stream) Fail(sent, _ int, _, message string) []byte {
 	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }

@@ -93,11 +93,11 @@ func FuzzAnswer(f *testing.F) {
 // requireAnswerLaws holds body, in pieces of n bytes, to the laws of FuzzAnswer.
 func requireAnswerLaws(t require.TestingT, body []byte, n, edit int) {
 	format.DecodeError(500, nil, body)
-	if resp, err := format.DecodeResponse(nil, body); err == nil {
+	if resp, err := codec.Decode(format.NewStream(nil, nil), body); err == nil {
 		encodeResponse(t, resp)
 	}
 	body = []byte(codec.Clean(string(body))) // as it is written
-	resp, err := format.DecodeResponse(nil, body)
+	resp, err := codec.Decode(format.NewStream(nil, nil), body)
 	s := format.NewStream(nil, nil)
 	for at := 0; at < len(body); at += n {
 		if _, werr := s.Write(body[at:min(len(body), at+n)]); werr != nil {

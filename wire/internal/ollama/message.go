@@ -13,19 +13,19 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// conversation knows which call a result is for, as a reader of the messages so
-// far takes it: by its id, else by its name, else by its place among the results.
-// The calls that a result may be for are those of the last message that had any.
+// conversation knows which call a result answers, as a reader of the messages so far takes it:
+// by its id, else by its name, else by its place among the results. A result answers a call of
+// the last message with calls.
 type conversation struct {
 	calls   int // so far
 	turn    []middleware.ToolCall
 	pairing codec.Pairing // of turn
 }
 
-// result is what a tool message says of its call.
+// result is the reference of a tool message to its call.
 type result struct{ id, name string }
 
-// read reads the next message, and what a result says of its call. In the neutral
+// read reads the next message, and the reference of a result to its call. In the neutral
 // message the id and the name of the call are complete; r has what is written.
 func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, err error) {
 	if v.Kind() != rawjson.Object {
@@ -54,8 +54,8 @@ func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, er
 	return m, r, in.Err
 }
 
-// readResult reads what a tool message says of its call. Some clients write the
-// name as other providers have it.
+// readResult reads the reference of a tool message to its call. Some clients write the name
+// under the key of other providers.
 func readResult(in *lens.Reader, v rawjson.Value) result {
 	r := result{in.Text(v, "tool_call_id"), in.Text(v, "tool_name")}
 	if r.name == "" {
@@ -91,7 +91,7 @@ type origin struct {
 	same bool // nothing in it has changed
 }
 
-// readOrigin reads the text behind n again.
+// readOrigin decodes n.
 func readOrigin(n *middleware.Native) (o origin, err error) {
 	if o.v, err = on.Value(n); err != nil || !o.v.Exists() {
 		return o, err
@@ -109,8 +109,8 @@ type writer struct {
 	written map[string]bool // the calls of the turn: whether their id is on the wire
 }
 
-// text returns m as it stands in a request: the text of its origin with what has
-// changed, or a fresh one.
+// text returns m as an element of a request: the text of its origin with its changes, or a
+// fresh text.
 func (w *writer) text(m middleware.Message, o origin) (string, error) {
 	w.begin(m.ToolCalls)
 	if len(m.ToolCalls) > 0 {
@@ -156,7 +156,7 @@ func (w *writer) text(m middleware.Message, o origin) (string, error) {
 	return edit.Text()
 }
 
-// members projects what a result says of its call. v is the message that is
+// members projects the reference to a call. v is the message that is
 // edited: a client that writes the name as other providers have it keeps its way.
 func (r result) members(v rawjson.Value) []lens.Member {
 	name := "tool_name"
@@ -166,10 +166,9 @@ func (r result) members(v rawjson.Value) []lens.Member {
 	return []lens.Member{lens.Word(name, r.name), lens.Word("tool_call_id", r.id)}
 }
 
-// result returns what m, a tool message, says of its call: what its origin says,
-// unless a reader takes that for something else. It is ErrUnencodable if a reader
-// takes the result for that of another call: without an id, only name and place
-// tell.
+// result returns the reference of m, a tool message, to its call: the one of its origin,
+// unless a reader would take that for another call. The error is ErrUnencodable if a reader
+// would find another call: without an id, only name and place identify it.
 func (w *writer) result(m middleware.Message, o origin) (result, error) {
 	r := o.result
 	if !o.v.Exists() {
@@ -217,8 +216,8 @@ func readParts(in *lens.Reader, v rawjson.Value) (parts []middleware.Part) {
 	return parts
 }
 
-// readImage reads an element of images. What is not base64, or no image, the
-// server will refuse; it is not this package's to say so.
+// readImage reads an element of images. The server refuses elements that are not base64 or not
+// an image; this package does not.
 func readImage(v rawjson.Value) middleware.Part {
 	data, err := base64.StdEncoding.DecodeString(v.Str())
 	if err != nil || len(data) == 0 {
@@ -304,7 +303,7 @@ func argumentsOf(call rawjson.Value) string {
 	return arguments.Raw()
 }
 
-// hasID reports whether the call behind n has an id on the wire.
+// hasID reports whether the call of n has an id on the wire.
 func hasID(n *middleware.Native) bool {
 	v, err := on.Value(n)
 	return err == nil && codec.Text(v.Get("id")) != ""
@@ -337,9 +336,9 @@ func callTexts(calls []middleware.ToolCall, answer bool) ([]string, error) {
 	return out, nil
 }
 
-// callMembers projects a call. v is the text that is edited: it says how the
-// arguments are written, and whether there is an id. An id that is only the call's
-// place is not written where there was none.
+// callMembers projects a call. v is the edited text, which shows how the arguments are
+// written, and whether the call has an id. An id by place is not written into a call without
+// an id.
 func callMembers(v rawjson.Value, c middleware.ToolCall, answer bool) ([]lens.Member, error) {
 	if codec.IsPlaceID(c.ID) && codec.Text(v.Get("id")) == "" {
 		c.ID = ""

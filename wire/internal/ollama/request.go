@@ -13,11 +13,11 @@ import (
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "options": {…}, "stream": false, …}
 //
-// The zero request is that behind a fresh one.
+// The zero request belongs to a fresh one.
 type request struct {
 	is      *middleware.Request
 	values  []rawjson.Value // the messages
-	results []result        // what each of them says of its call
+	results []result        // the reference of each to its call
 }
 
 // DecodeRequest reads the body of a request. What is remembered of it is the neutral
@@ -77,7 +77,7 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tools, err := on.Tools(was.Tools, req.Tools, toolText)
+	tools, _, err := on.Tools(was.Tools, req.Tools, toolText)
 	if err != nil {
 		return "", err
 	}
@@ -94,10 +94,9 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 	return e.Apply(doc)
 }
 
-// messages returns the texts of now. The messages of the body are found again by
-// their text, wherever they stand now. The writer sees all of them in order,
-// because a result without an id belongs to a call by its place. Those that
-// neither call nor answer say nothing about that.
+// messages returns the texts of now. The messages of the body are found by their text,
+// wherever they are now. The writer gets all of them in order, because a result without an id
+// belongs to a call by its place.
 func (h *request) messages(now []middleware.Message) ([]string, error) {
 	old := make([]lens.Entry, len(h.is.Messages))
 	for i, m := range h.is.Messages {
@@ -131,7 +130,7 @@ func fresh(req *middleware.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tools, err := on.Tools(nil, req.Tools, toolText)
+	tools, _, err := on.Tools(nil, req.Tools, toolText)
 	if err != nil {
 		return "", err
 	}
@@ -158,9 +157,9 @@ func readSettings(root rawjson.Value, r *middleware.Request) error {
 	return in.Err
 }
 
-// settings projects the model, which comes first, and the options. EncodeRequest
-// sets those in which the projection of the request differs from that of what was
-// read, so that 0.50 stays 0.50, and no bound of -1 becomes 0.
+// settings projects the model, which comes first, and the options. EncodeRequest sets only the
+// settings whose projection has changed, so that 0.50 stays 0.50, and a bound of -1 does not
+// become 0.
 func settings(r *middleware.Request) []lens.Member {
 	return []lens.Member{
 		lens.Text("model", r.Model),

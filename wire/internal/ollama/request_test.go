@@ -145,7 +145,7 @@ func TestEncodeRequestEdits(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		edit     func(req *middleware.Request)
-		old, new string // what stands in asked, and what in its place
+		old, new string // a text in asked, and its replacement
 	}{
 		{"nothing", func(*middleware.Request) {}, "", ""},
 		{"the model", func(r *middleware.Request) { r.Model = "m2" }, `"model":"m1"`, `"model":"m2"`},

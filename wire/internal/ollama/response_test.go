@@ -34,7 +34,7 @@ const (
 var forms = map[string]string{"unary": unary, "stream": stream, "pretty": pretty}
 
 func decodeResponse(t require.TestingT, body string) *middleware.Response {
-	resp, err := format.DecodeResponse(nil, []byte(body))
+	resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 	require.NoError(t, err, body)
 	return resp
 }
@@ -96,8 +96,8 @@ func TestDecodeResponseFinish(t *testing.T) {
 	}
 }
 
-// Members of a streamed message that this package does not know stand in the
-// history too, each with its last value.
+// Members of a streamed message that this package does not know are in the history too, each
+// with its last value.
 func TestDecodeResponseKeepsWhatIsNew(t *testing.T) {
 	t.Parallel()
 	resp := decodeResponse(t, `{"message":{"role":"assistant","content":"a","sig":1,"images":["`+pixel64+`"]}}
@@ -110,7 +110,7 @@ func TestDecodeResponsePlaces(t *testing.T) {
 	t.Parallel()
 	req := decodeRequest(t, `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]},{"role":"tool"}]}`)
 	const body = `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}},` + call0 + `]},"done":true}`
-	resp, err := format.DecodeResponse(req, []byte(body))
+	resp, err := codec.Decode(format.NewStream(req, nil), []byte(body))
 	require.NoError(t, err)
 	require.Equal(t, codec.PlaceID(2), resp.Message.ToolCalls[0].ID)
 	require.Equal(t, "c0", resp.Message.ToolCalls[1].ID)
@@ -146,7 +146,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			resp, err := format.DecodeResponse(nil, []byte(c.body))
+			resp, err := codec.Decode(format.NewStream(nil, nil), []byte(c.body))
 			require.ErrorIs(t, err, c.want)
 			require.Nil(t, resp)
 		})
@@ -254,8 +254,7 @@ func TestEncodeResponseAddsALineOfTheModel(t *testing.T) {
 	casefile.Expect(t, "after", encodeResponse(t, resp))
 }
 
-// Usage is written where there are figures, a missing one beside the other,
-// and invented nowhere.
+// Usage is written to an answer with figures, with the missing ones, and to no other.
 func TestEncodeResponseUsage(t *testing.T) {
 	t.Parallel()
 	const said = `{"message":{"role":"assistant","content":""},`

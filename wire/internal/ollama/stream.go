@@ -35,8 +35,8 @@ type stream struct {
 	snapshot      content // what the client may be shown
 }
 
-// What is written of a line though a word for calls stands in it: text may speak of
-// calls. The calls of an answer that is one line are written too.
+// These trees have the members of a line that are written even if they contain a word for
+// calls: text may speak of calls. The calls of an answer that is one line are written too.
 var (
 	lineTree    = codec.Tree{"message": textTree}.Scalars("model", "created_at", "done", "done_reason")
 	textTree    = codec.Tree{"content": nil, "thinking": nil, "images": nil}.Scalars("role")
@@ -85,10 +85,9 @@ func (s *stream) Snapshot() {
 	s.snapshot = content{text: s.text.String(), thinking: s.thought.String()}
 }
 
-// Read reads a unit. Behind an error nothing is read. A call behind an
-// error or behind the end makes the answer unreadable: some clients would run it, others
-// would not. A unit without an object, such as an empty line or one that was cut off, says
-// nothing.
+// Read reads a unit. Units after an error are ignored. A call after an error or after the end
+// makes the answer unreadable: some clients would run it, others would not. A unit without an
+// object, such as an empty line or a line that was cut off, has no content.
 func (s *stream) Read(u *codec.Unit) error {
 	v := u.Value
 	if !v.Exists() {
@@ -132,6 +131,37 @@ func (s *stream) Read(u *codec.Unit) error {
 		return err
 	}
 	return codec.Emit(s.sink, middleware.PartText, message.Get("content").Str())
+}
+
+// Response returns the answer after the last unit. A line with "done" ends an answer. The
+// message is read like one of the history, after the messages of the request, so that calls
+// without ids get their place in the conversation.
+func (s *stream) Response() (*middleware.Response, error) {
+	switch {
+	case s.failure != nil:
+		return nil, codec.ModelError(codec.StatusOf(s.failure.Code), nil, *s.failure)
+	case !s.done && !s.known && s.unknown:
+		return nil, codec.Shapef("neither message nor done")
+	case !s.done:
+		return nil, codec.ErrIncomplete
+	}
+	message := s.message()
+	turn, err := codec.ParseObject(message)
+	if err != nil {
+		return nil, err
+	}
+	c := conversation{calls: s.before}
+	m, _, err := c.read(turn)
+	if err != nil {
+		return nil, err
+	}
+	object, err := on.SetIn(s.end, lens.Word("model", s.model), lens.Raw("message", message))
+	if err != nil {
+		return nil, err
+	}
+	is := middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
+	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
+	return on.Response(&answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: is}, object}), nil
 }
 
 // isDone reports whether a line is the last one.
@@ -180,57 +210,4 @@ func (s *stream) message() string {
 	members := content{text: s.text.String(), thinking: s.thought.String()}.members(middleware.RoleAssistant)
 	members = append(members, lens.List("images", s.images), lens.List("tool_calls", s.calls))
 	return codec.Object(append(members, s.further.List...)...)
-}
-
-// Rest returns what completes a stream of which the client has a part. The lines of a later answer follow those that were
-// shown: a client joins them as it does any others.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
-		replayed, err := codec.Replay(s, newStream(false), sent)
-		return replayed.snapshot, err
-	})
-}
-
-// asLines writes an answer that is one object as lines behind what is shown, of this
-// answer if own, else of an earlier one: the text, the calls, and the end. Behind an
-// answer that was given up its reasoning is the only one.
-func asLines(object string, shown content, own bool) (string, error) {
-	v, err := codec.ParseObject(object)
-	if err != nil {
-		return "", err
-	}
-	message := v.Get("message")
-	text, thinking, ok, ok2 := message.Get("content").Str(), message.Get("thinking").Str(), true, true
-	switch {
-	case own:
-		text, ok = strings.CutPrefix(text, shown.text)
-		thinking, ok2 = strings.CutPrefix(thinking, shown.thinking)
-	case shown.thinking != "":
-		thinking = ""
-	}
-	if !ok || !ok2 {
-		return "", codec.ErrShown
-	}
-	var further []lens.Member
-	for m := range message.Each() {
-		if !messageTree.Knows(m.Key()) || m.Key() == "images" {
-			further = append(further, lens.Raw(m.Key(), m.Raw()))
-		}
-	}
-	var out strings.Builder
-	if text != "" || thinking != "" || len(further) > 0 {
-		out.WriteString(line(v, text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...))
-	}
-	if calls := message.Get("tool_calls"); calls.Len() > 0 {
-		out.WriteString(line(v, "", lens.Raw("tool_calls", calls.Raw())))
-	}
-	end, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
-	return out.String() + codec.OneLine(end) + "\n", err
-}
-
-// line returns a line of a stream, of the same time as root, with a piece of the message.
-func line(root rawjson.Value, text string, members ...lens.Member) string {
-	message := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
-	return codec.OneLine(codec.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
-		lens.Raw("message", codec.Object(message...)), lens.Raw("done", "false"))) + "\n"
 }

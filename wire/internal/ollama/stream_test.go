@@ -176,7 +176,7 @@ func TestRestOfALaterAnswer(t *testing.T) {
 	}
 }
 
-// The same bytes twice say the same: the client reads them once.
+// The same bytes twice are the same answer: the client reads them once.
 func TestRestOfTheSameBytes(t *testing.T) {
 	t.Parallel()
 	s, safe, _ := readStream(t, stream)
@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 
 			const line = `{"message":{"role":"assistant","content":"x"},"done":false}` + "\n"
 			for _, body := range []string{c.body, line + c.body + "\n" + `{"done":true}`} {
-				resp, err := format.DecodeResponse(nil, []byte(body))
+				resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 				require.Nil(t, resp)
 				var in *middleware.ModelError
 				require.ErrorAs(t, err, &in)

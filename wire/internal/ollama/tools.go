@@ -69,8 +69,8 @@ func toolText(t middleware.Tool) (string, error) {
 	return on.Write(v, toolMembers(v, was), toolMembers(v, t))
 }
 
-// toolMembers projects a function. v is the text that is edited: a client that
-// gives the name beside the function too has it changed in both places.
+// toolMembers projects a function. v is the edited text: if a client gives the name twice,
+// both places change.
 func toolMembers(v rawjson.Value, t middleware.Tool) []lens.Member {
 	members := []lens.Member{
 		lens.Text("type", "function"),

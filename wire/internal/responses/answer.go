@@ -12,22 +12,17 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read: one object, or what the events of a stream made.
-// It is what lens remembers behind the Native of a response, and what an edit starts
-// from. No field of it changes after reading.
+// answer is an answer as it was read: one object, or the result of the events of a stream.
+// lens remembers it with the Native of a response, and an edit starts from it. No field of it
+// changes after reading.
 type answer struct {
 	lens.Answered
 	head   string        // the response object of the event that opened a stream
 	ending string        // the type of the event that ended it
-	done   bool          // [DONE] came behind it
+	done   bool          // [DONE] came after it
 	env    rawjson.Value // the response object; of a stream, the object of the last event
 	turn   turn          // the message, and its items
 	from   []int         // of the items of a stream: their places in it; -1: only the end has it
-}
-
-// DecodeResponse reads a whole answer.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
 }
 
 // newAnswer reads the response object env:
@@ -80,9 +75,9 @@ func (t *turn) answered(req *middleware.Request) error {
 	return err
 }
 
-// failed returns the error that a response object holds in the place of an answer, with
-// what it has cost; nil if it holds none. A failure that has calls beside it is neither:
-// some clients would run them.
+// failed returns the error that a response object holds in the place of an answer, with its
+// usage; nil without one. A failure with calls makes the answer unreadable: some clients would
+// run them.
 func failed(env rawjson.Value, event bool) (failure, err error) {
 	if !event && env.Get("status").Str() != "failed" && (!on.Get(env, "error").Exists() || env.Get("output").Kind() == rawjson.Array) {
 		return nil, nil
@@ -106,10 +101,7 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 
 // items returns the items of resp, which is the answer with changes.
 func (a *answer) items(resp *middleware.Response) ([]written, error) {
-	if len(resp.Choices) > 0 {
-		return nil, codec.Unencodablef("further choices")
-	}
-	if err := codec.AnswerOnly(resp.Message); err != nil {
+	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
 	return a.turn.write(resp.Message, cmp.Or(strings.TrimPrefix(a.env.Get("id").Str(), "resp_"), "toolmend"))
@@ -135,8 +127,8 @@ func canonical(text string, tree codec.Tree) (string, error) {
 	return tree.Write(v), err
 }
 
-// edit makes of the response object that of resp, with items for its output. more are
-// members to set besides. status says how the answer ends.
+// edit returns the response object of resp, with items for its output. more are further
+// members to set. status tells how the answer ends.
 func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Member) (env, status string, err error) {
 	edit := on.Edit(a.env)
 	edit.Put(a.finish(resp)...)
@@ -168,9 +160,9 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 }
 
 // freshAnswer writes a response as one object, with the members that the provider's SDKs
-// demand: as a change of an answer that says nothing. Reasoning of another provider is
-// left out: the provider would refuse it in the next request. "store" is false, because
-// the provider does not know the answer: a request cannot go on from its id.
+// demand: as a change of an empty answer. Reasoning of another provider is left out: the
+// provider would refuse it in the next request. "store" is false, because the provider does
+// not know the answer: a request cannot continue from its id.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	null := func(key string) lens.Member { return lens.Raw(key, "null") }
 	a, err := readBody(on.Object(append([]lens.Member{
@@ -186,6 +178,366 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	now := *resp
 	now.Message, now.FinishReason, now.Usage = codec.WithCallIDs(resp.Message, "call_"), codec.FinishOf(resp), codec.FiguresOf(resp)
 	return a.Whole(&now)
+}
+
+// Rest returns the events that complete a stream of which the client has a part. resp is the
+// answer of s, perhaps with changes after the shown part, or a later answer: its items
+// continue the numbers, and its end has the id that the client has seen.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Splitter, sent, resp, readBody, s.clientStateAt)
+}
+
+// Stream writes the answer, with the changes of resp, as a stream after the part that the
+// client has, of this answer if own, else of an earlier one. Items that were begun are
+// finished. The end names the items that were shown, so that history has the text that the
+// user has read, and the items after them.
+func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (string, error) {
+	if g == nil {
+		g = &clientState{}
+	}
+	items, err := a.items(resp)
+	if err != nil {
+		return "", err
+	}
+	t := transcript{beginning: g.beginning, ids: map[string]bool{}}
+	if !t.begun {
+		t.named, t.numbered = true, true
+	}
+	if t.head == "" {
+		if err := t.created(a, resp); err != nil {
+			return "", err
+		}
+	}
+	var output []string
+	if own {
+		items = a.begun(g, items)
+	}
+	for _, has := range g.items {
+		raw := has.completed
+		if raw == "" && (!own || has.sort == isReasoning) && has.final.Exists() {
+			raw = has.final.Raw()
+		}
+		if raw, err = t.item(raw, has); err != nil {
+			return "", err
+		}
+		output = append(output, raw)
+	}
+	for _, o := range items {
+		if !strings.HasPrefix(o.raw, "{") {
+			continue // no item, and no event could bring it
+		}
+		raw, err := t.item(o.raw, clientItem{at: -1, index: t.index})
+		if err != nil {
+			return "", err
+		}
+		output = append(output, raw)
+	}
+	return t.end(a, resp, output)
+}
+
+// clientState is the part of a stream that a client has, with the final form of its items.
+type clientState struct {
+	beginning
+	items []clientItem
+}
+
+// clientItem is an item that the client has at least the beginning of.
+type clientItem struct {
+	at    int // its place in the stream
+	index int64
+	sort  sort
+	progress
+	final     rawjson.Value // the item, as the stream read on; absent if it never ended
+	completed string        // the item that it becomes, as JSON; "": none of the answer's own
+}
+
+// clientStateAt returns what the client has after the first sent bytes.
+func (s *stream) clientStateAt(sent int) (*clientState, error) {
+	from, err := codec.Replay(s, newStream(false), sent)
+	if err != nil {
+		return nil, err
+	}
+	g, final := &clientState{beginning: from.snapshot}, map[int]rawjson.Value{}
+	if s.answer != nil {
+		for i, at := range s.answer.from {
+			final[at] = s.answer.turn.items[i].val
+		}
+	}
+	for i, it := range from.items[:from.snapshot.itemCount] {
+		has := clientItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
+		if it.epoch == from.epoch {
+			has.progress = it.before
+		}
+		if !has.final.Exists() {
+			v, err := s.items[i].value(rawjson.Value{})
+			if err != nil {
+				return nil, err
+			}
+			has.final = v
+		}
+		g.items = append(g.items, has)
+	}
+	slices.SortStableFunc(g.items, func(a, b clientItem) int { return cmp.Compare(a.index, b.index) })
+	return g, nil
+}
+
+// begun notes which of items, the items of the stream itself, go on with what is given, and
+// returns the others. A text that was written anew goes on with the text that was begun.
+func (a *answer) begun(g *clientState, items []written) (others []written) {
+	at := map[int]*clientItem{}
+	for i := range g.items {
+		at[g.items[i].at] = &g.items[i]
+	}
+	for _, o := range items {
+		if o.from >= 0 && o.from < len(a.from) && at[a.from[o.from]] != nil {
+			at[a.from[o.from]].completed = o.raw
+		} else {
+			others = append(others, o)
+		}
+	}
+	i := 0
+	return slices.DeleteFunc(others, func(o written) bool {
+		for ; i < len(g.items); i++ {
+			if has := &g.items[i]; has.completed == "" && has.sort == isMessage && has.done == "" {
+				break
+			}
+		}
+		if o.from >= 0 || o.sort != isMessage || i == len(g.items) {
+			return false
+		}
+		v, _ := codec.ParseObject(o.raw)
+		raw, err := on.Set(v, lens.Raw("id", cmp.Or(g.items[i].final.Get("id").Raw(), v.Get("id").Raw())))
+		g.items[i].completed = raw
+		return err == nil
+	})
+}
+
+// transcript writes a stream after the part that a client has.
+type transcript struct {
+	beginning
+	out   strings.Builder
+	index int64           // the output_index of the next item
+	ids   map[string]bool // of the items so far
+}
+
+// write writes an event, with a name and the next number if events have them.
+func (t *transcript) write(typ string, members ...lens.Member) {
+	all := []lens.Member{lens.Text("type", typ)}
+	if t.numbered {
+		all = append(all, lens.Raw("sequence_number", codec.Count(t.next)))
+		t.next++
+	}
+	if t.named {
+		t.out.WriteString("event: " + typ + "\n")
+	}
+	t.out.WriteString("data: " + codec.OneLine(on.Object(append(all, members...)...)) + "\n\n")
+}
+
+// created writes the event that opens the stream.
+func (t *transcript) created(a *answer, resp *middleware.Response) error {
+	head, set := a.env, []lens.Member{lens.Text("status", "in_progress"), lens.Raw("output", "[]")}
+	if a.head != "" {
+		head, _ = codec.ParseObject(a.head)
+		set = nil
+	}
+	if resp.Model != a.Is.Model {
+		set = append(set, lens.Text("model", resp.Model))
+	}
+	raw, err := on.Set(head, set...)
+	if err == nil {
+		t.head, err = canonical(raw, headTree)
+	}
+	t.write("response.created", lens.Raw("response", t.head))
+	return err
+}
+
+// end writes the event that ends the answer, under the identity of its beginning:
+// clients refuse the end of another answer.
+func (t *transcript) end(a *answer, resp *middleware.Response, output []string) (string, error) {
+	var identity []lens.Member
+	head, _ := codec.ParseObject(t.head)
+	for _, key := range []string{"id", "created_at"} {
+		if first := head.Get(key); first.Exists() && first.Raw() != a.env.Get(key).Raw() {
+			identity = append(identity, lens.Raw(key, first.Raw()))
+		}
+	}
+	env, status, err := a.edit(resp, output, identity...)
+	if err != nil {
+		return "", err
+	}
+	typ := cmp.Or(a.ending, "response.completed")
+	if status == "completed" || status == "incomplete" {
+		typ = "response." + status
+	}
+	t.write(typ, lens.Raw("response", env))
+	if a.done {
+		t.out.WriteString("data: [DONE]\n\n")
+	}
+	return t.out.String(), nil
+}
+
+// item writes the missing events of an item, as the provider does: the item without its
+// texts and arguments, then these piece by piece, then the whole item. It returns the item as the
+// client has it then.
+func (t *transcript) item(raw string, has clientItem) (string, error) {
+	if raw == "" {
+		return "", codec.ErrShown
+	}
+	raw, err := canonical(raw, itemTree)
+	if err != nil {
+		return "", err
+	}
+	v, err := codec.ParseObject(raw)
+	if err != nil {
+		return "", err
+	}
+	t.index = max(t.index, has.index+1)
+	if has.done != "" {
+		done, err := canonical(has.done, itemTree)
+		if err == nil && done != raw {
+			err = codec.ErrShown
+		}
+		t.ids[v.Get("id").Str()] = true
+		return raw, err
+	}
+	if has.at < 0 {
+		if v, err = t.ownID(v); err != nil {
+			return "", err
+		}
+	}
+	if v, err = argumentsAsText(v); err != nil {
+		return "", err
+	}
+	t.ids[v.Get("id").Str()] = true
+	index := lens.Raw("output_index", codec.Count(has.index))
+	if has.at < 0 {
+		bare, err := announced(v)
+		if err != nil {
+			return "", err
+		}
+		t.write("response.output_item.added", index, lens.Raw("item", bare))
+	}
+	if err := t.pieces(v, []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}, has.blocks); err != nil {
+		return "", err
+	}
+	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
+	return v.Raw(), nil
+}
+
+// callForm returns where the client's call v has its arguments; false for any other item.
+func callForm(v rawjson.Value) (f form, ok bool) {
+	f, ok = calls[v.Get("type").Str()]
+	return f, ok && f.kind != middleware.KindBuiltin
+}
+
+// argumentsAsText returns v with the arguments of a call as a string: clients join the
+// deltas, which are strings.
+func argumentsAsText(v rawjson.Value) (rawjson.Value, error) {
+	f, ok := callForm(v)
+	if !ok || v.Get(f.args[0]).Kind() != rawjson.Object {
+		return v, nil
+	}
+	return on.Changed(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw()))
+}
+
+// pieces writes the missing texts of an item, or the arguments of a call. place identifies the
+// item; blocks are the texts that the client has.
+func (t *transcript) pieces(v rawjson.Value, place []lens.Member, blocks []block) error {
+	if typ := v.Get("type").Str(); typ == "message" || typ == "reasoning" {
+		for _, list := range []string{"summary", "content"} {
+			i := int64(0)
+			for b := range v.Get(list).Each() {
+				if err := t.block(place, list, i, b, blocks); err != nil {
+					return err
+				}
+				i++
+			}
+		}
+	}
+	if f, ok := callForm(v); ok {
+		event, args := "response.function_call_arguments", textOr(v.Get(f.args[0]), `""`)
+		if f.kind == middleware.KindCustom {
+			event = "response.custom_tool_call_input"
+		}
+		t.write(event+".delta", slices.Concat(place, []lens.Member{lens.Raw("delta", args)})...)
+		t.write(event+".done", slices.Concat(place, []lens.Member{lens.Raw(f.args[0], args)})...)
+	}
+	return nil
+}
+
+// ownID returns an item with an id that no other item of the stream has: clients join
+// what has one id, or none.
+func (t *transcript) ownID(v rawjson.Value) (rawjson.Value, error) {
+	was := v.Get("id").Str()
+	switch {
+	case was != "" && !t.ids[was]:
+		return v, nil
+	case was == "":
+		was = "item"
+	case v.Get("type").Str() == "mcp_approval_request":
+		return v, codec.Unencodablef("two items of one id, of which one is answered by it")
+	}
+	id := was
+	for n := int64(2); t.ids[id]; n++ {
+		id = was + "_" + codec.Count(n)
+	}
+	return on.Changed(v, lens.Text("id", id))
+}
+
+// textOr returns the JSON text of v, if v is a string, else other, a JSON text as
+// well.
+func textOr(v rawjson.Value, other string) string {
+	if v.Kind() == rawjson.String {
+		return v.Raw()
+	}
+	return other
+}
+
+// block writes the missing events of a block of a message or of reasoning: the part without
+// its text, the text in one delta, the text again, the part with its text. A block without a
+// text is a part alone. place identifies the item, list the member that has the block, and i
+// its index; blocks are the ones that the client has.
+func (t *transcript) block(place []lens.Member, list string, i int64, b rawjson.Value, blocks []block) error {
+	typ := b.Get("type").Str()
+	key, event, part, counter := textMember(typ), "response."+typ, "response.content_part", "content_index"
+	if list == "summary" {
+		event, part, counter = "response.reasoning_summary_text", "response.reasoning_summary_part", "summary_index"
+	}
+	write := func(typ string, members ...lens.Member) {
+		t.write(typ, slices.Concat(place, []lens.Member{lens.Raw(counter, codec.Count(i))}, members)...)
+	}
+	whole, text := lens.Raw("part", b.Raw()), textOr(b.Get(key), `""`)
+	at := slices.IndexFunc(blocks, func(b block) bool { return b.list == list && b.index == i })
+	if key == "" || event == "response.text" {
+		if at < 0 {
+			write(part+".added", whole)
+			write(part+".done", whole)
+		}
+		return nil
+	}
+	annotations, probs := lens.None("annotations"), lens.None("logprobs")
+	if typ == "output_text" {
+		annotations.Raw, probs.Raw = "[]", "[]"
+	}
+	delta := text
+	if at < 0 {
+		write(part+".added", lens.Raw("part", on.Object(lens.Text("type", typ), lens.Text(key, ""), annotations)))
+	} else {
+		rest, ok := strings.CutPrefix(b.Get(key).Str(), blocks[at].text.String())
+		switch {
+		case !ok || rest != "" && blocks[at].ended:
+			return codec.ErrShown
+		case blocks[at].ended:
+			return nil
+		}
+		delta = rawjson.Quote(rest)
+	}
+	if at < 0 || delta != `""` {
+		write(event+".delta", lens.Raw("delta", delta), probs)
+	}
+	write(event+".done", lens.Raw(key, text), probs)
+	write(part+".done", whole)
+	return nil
 }
 
 // figures are the places of the figures in a response object. Cached and CacheWrite are
@@ -218,9 +570,8 @@ func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
 //
 //	{"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 //
-// No status says that the answer ended with calls, so that their number decides. A
-// status without a neutral word, such as that of an answer in the background, is
-// passed on.
+// The format has no status for an answer that ended with calls, so their number decides. A
+// status without a neutral word, such as one for an answer in the background, is passed on.
 func finish(env rawjson.Value, calls int) middleware.FinishReason {
 	switch status := codec.Text(env.Get("status")); status {
 	case "completed", "":
@@ -242,8 +593,8 @@ func finish(env rawjson.Value, calls int) middleware.FinishReason {
 	}
 }
 
-// finish returns the members that say how resp ended, if these have to change. Whether it
-// ended with calls stands nowhere but in the calls.
+// finish returns the members for the end of resp, if they have to change. Only the calls show
+// whether it ended with calls.
 func (a *answer) finish(resp *middleware.Response) []lens.Member {
 	calls, word := len(resp.Message.ToolCalls), a.env.Get("status").Str()
 	came := calls > 0 && len(a.Is.Message.ToolCalls) == 0 && word != "completed" && word != "" && resp.FinishReason != middleware.FinishLength

@@ -140,8 +140,8 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 	}
 }
 
-// A finish reason without a word of the format is the reason of an incomplete answer. One
-// that the calls contradict follows them, because no status says that there are calls.
+// A finish reason without a word of the format is the reason of an incomplete answer. A reason
+// that the calls contradict follows them, because no status means calls.
 func TestFinishReasonsWithoutAWord(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{answerBody("", plainReasoning, plainCall), talkative} {
@@ -200,7 +200,7 @@ func TestDecodeAnswerFails(t *testing.T) {
 		"at the end of one": {eventStream(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Oops"},"usage":{"input_tokens":5}}}`),
 			0, "server_error"},
 	} {
-		_, err := format.DecodeResponse(nil, []byte(c.body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(c.body))
 		var e *middleware.ModelError
 		require.ErrorAs(t, err, &e, name)
 		require.Equal(t, c.status, e.StatusCode, name)
@@ -210,17 +210,17 @@ func TestDecodeAnswerFails(t *testing.T) {
 			require.Equal(t, int64(5), middleware.ReportOf(nil, err).Usage().InputTokens, "what it cost is known")
 		}
 	}
-	_, err := format.DecodeResponse(nil, []byte(`{"status":"failed","error":null,"output":[]}`))
+	_, err := codec.Decode(format.NewStream(nil, nil), []byte(`{"status":"failed","error":null,"output":[]}`))
 	require.ErrorContains(t, err, "an error without a message")
 	for _, body := range []string{
 		`[]`, `{}`, `{"output":{}}`, `<html>`,
 		`{"choices":[]}`, `{"output":[{"type":"function_call","arguments":7}]}`,
 	} {
-		_, err := format.DecodeResponse(nil, []byte(body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, body)
 	}
 	for _, body := range []string{``, `{"output":[`, "data: {}\n\n", talkative[:len(talkative)/2], strings.Split(talkative, "event: response.completed")[0]} {
-		_, err := format.DecodeResponse(nil, []byte(body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.True(t, errors.Is(err, io.ErrUnexpectedEOF), "%v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 func BenchmarkRequest(b *testing.B) {
@@ -23,7 +24,7 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkReask(b *testing.B) {
 	req, err := format.DecodeRequest([]byte(conversation))
 	require.NoError(b, err)
-	resp, err := format.DecodeResponse(req, []byte(answerBody("", plainReasoning, plainCall)))
+	resp, err := codec.Decode(format.NewStream(req, nil), []byte(answerBody("", plainReasoning, plainCall)))
 	require.NoError(b, err)
 	next := req.With(resp.Message, middleware.ToolReply(resp.Message.ToolCalls[0], "bad"))
 	b.ReportAllocs()
@@ -43,7 +44,7 @@ func BenchmarkAnswer(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
-					resp, err := format.DecodeResponse(nil, []byte(body))
+					resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 					require.NoError(b, err)
 					if change {
 						resp.Message.ToolCalls[0].Arguments = `{"city":"Oslo"}`

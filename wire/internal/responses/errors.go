@@ -16,14 +16,14 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 	return codec.DecodeError(status, header, body, readFailure)
 }
 
-// readFailure reads an error in one of its forms: an object with a message, or, of
-// xAI, a text beside its code, or the error itself, as in an event:
+// readFailure reads an error in one of its forms: an object with a message, or, of xAI, a text
+// with its code, or the error itself, as in an event:
 //
 //	{"error": {"message": …, "type": …, "code": …}}
 //	{"code": …, "error": text}
 //	{"type": "error", "code": …, "message": …}
 //
-// It is false if v holds none of them.
+// It is false for any other v.
 func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	e := v.Get("error")
 	text := e.Str()
@@ -49,12 +49,12 @@ func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)
 }
 
-// UnavailableStatus returns the status for a provider that cannot be reached. Codex makes thirty attempts after a
-// 5xx, and one after a 400, of which it shows the message.
+// UnavailableStatus returns the status for a provider that cannot be reached. Codex makes
+// thirty attempts after a 5xx, and one after a 400, of which it shows the message.
 func (Format) UnavailableStatus(int) int { return http.StatusBadRequest }
 
-// Fail returns the events that end a stream as a failure: response.failed, with the response of the event
-// that began the answer. Codex ends its turn at the code invalid_prompt; at any
+// Fail returns the events that end a stream as a failure: response.failed, with the response
+// of the event that began the answer. Codex ends its turn at the code invalid_prompt; at any
 // other, and at an event of type error, it starts the turn again.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	switch {
@@ -101,8 +101,8 @@ func isFailure(u *codec.Unit) bool {
 	return typ == "error" || typ == "" && u.Value.Get("error").Exists()
 }
 
-// fail notes the error that an event is, which ends the answer. The last one counts: an
-// event of type error may be followed by response.failed, which says more.
+// fail notes the error that an event is, which ends the answer. The last one counts: an event
+// of type error may be followed by response.failed, which has more details.
 func (s *stream) fail(u *codec.Unit) {
 	f, _ := readFailure(u.Value)
 	if !u.Value.Exists() {

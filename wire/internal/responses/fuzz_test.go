@@ -56,12 +56,12 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(body, `{"a":1}`, uint16(7))
 	}
 	f.Fuzz(func(t *testing.T, body, arguments string, size uint16) {
-		if resp, err := format.DecodeResponse(nil, []byte(body)); err == nil {
+		if resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body)); err == nil {
 			_, err := format.EncodeResponse(resp)
 			require.NoError(t, err)
 		}
 		body = codec.Clean(body) // as it is written
-		resp, err := format.DecodeResponse(nil, []byte(body))
+		resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		piecewise, errPiecewise := decodeInPieces(body, int(size)+1)
 		require.Equal(t, err == nil, errPiecewise == nil, "%v, %v", err, errPiecewise)
 		if err != nil {
@@ -72,7 +72,7 @@ func FuzzAnswer(f *testing.F) {
 		requireSame(t, resp.Message, piecewise.Message, "in pieces")
 		out, err := format.EncodeResponse(resp)
 		require.NoError(t, err)
-		same, err := format.DecodeResponse(nil, out)
+		same, err := codec.Decode(format.NewStream(nil, nil), out)
 		require.NoError(t, err, string(out))
 		requireSame(t, resp.Message, same.Message, string(out))
 
@@ -112,7 +112,7 @@ func requireRead(t *testing.T, wanted *middleware.Response) {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	got, err := format.DecodeResponse(nil, out)
+	got, err := codec.Decode(format.NewStream(nil, nil), out)
 	require.NoError(t, err, string(out))
 	requireSame(t, wanted.Message, got.Message, string(out))
 }

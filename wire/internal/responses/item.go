@@ -16,13 +16,13 @@ type sort uint8
 const (
 	isOpaque    sort = iota // run by the provider, or unknown
 	isMessage               // of any role
-	isReasoning             // belongs to the item behind it
+	isReasoning             // belongs to the item after it
 	isCall                  // the client answers it
 	isOutput                // the client's answer
 	isTools                 // declares further tools
 )
 
-// form says where a call has what.
+// form is where a call has its members.
 type form struct {
 	kind middleware.Kind
 	name string   // of calls that have none on the wire; "": the item has one
@@ -30,9 +30,9 @@ type form struct {
 	args []string // the members that may hold the arguments, the usual one first
 }
 
-// calls are the items that the client runs, by their type. The arguments of the
-// first two are a string that the model wrote; those of the others are objects
-// that the provider has parsed, such as {"type": "exec", "command": ["ls"]}.
+// calls are the items that the client runs, by their type. The arguments of the first two are
+// a string that the model wrote; the others have objects that the provider has parsed, such as
+// {"type": "exec", "command": ["ls"]}.
 var calls = map[string]form{
 	"function_call":        {middleware.KindFunction, "", "call_id", []string{"arguments"}},
 	"custom_tool_call":     {middleware.KindCustom, "", "call_id", []string{"input"}},
@@ -44,12 +44,12 @@ var calls = map[string]form{
 	"mcp_approval_request": {middleware.KindBuiltin, "mcp_approval_request", "id", []string{"arguments"}},
 }
 
-// hostedCalls are the types of the calls that the provider runs itself, and by which the
-// events about them begin: those of OpenAI (API reference, "Responses", the output), of xAI
-// (guide "Advanced usage" of tools) and of Alibaba Model Studio (API reference of its
-// Responses). A call of any other type may be one that some client runs.
-var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools", "tool_search_call",
-	"x_search_call", "web_extractor_call"}
+// hostedCalls are the types of the calls that the provider runs itself. The events about them
+// begin with the same words. Sources: OpenAI (API reference, "Responses", the output), xAI
+// (guide "Advanced usage" of tools) and Alibaba Model Studio (API reference of its Responses).
+// A call of any other type may be one that some client runs.
+var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools",
+	"tool_search_call", "x_search_call", "web_extractor_call"}
 
 // outputs are the items that answer a call, by their type. Each names the members
 // that may hold the id of the call, the usual one first.
@@ -64,7 +64,7 @@ var outputs = map[string][]string{
 	"mcp_approval_response":   {"approval_request_id"},
 }
 
-// item is one item and, of one that the model wrote, what stands in it.
+// item is one item and, if the model wrote it, its call or parts.
 type item struct {
 	val   rawjson.Value
 	sort  sort
@@ -147,8 +147,8 @@ func (it item) ofAssistant() bool {
 	return it.sort != isOutput && it.sort != isTools
 }
 
-// read reads what stands in an item of the model's: a call, or one or more parts. It may
-// be called again after sort has changed.
+// read reads the content of an item of the model: a call, or one or more parts. It may be
+// called again after sort has changed.
 func (it *item) read() (err error) {
 	it.parts, it.call = nil, nil
 	switch it.sort {
@@ -224,8 +224,8 @@ func first(v rawjson.Value, keys []string, other string) (rawjson.Value, string)
 	return rawjson.Value{}, other
 }
 
-// callMembers projects a call onto the form that v, a call, has; f is that of its
-// type. Arguments are a string, unless an object is there already.
+// callMembers projects a call onto the form f of the call v. Arguments are a string, unless v
+// has an object.
 func callMembers(v rawjson.Value, f form, c middleware.ToolCall) []lens.Member {
 	args, key := arguments(v, f)
 	raw := rawjson.Quote(c.Arguments)

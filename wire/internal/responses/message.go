@@ -11,13 +11,13 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// place says where in a request a message stands.
+// place is where a request has a message.
 type place uint8
 
 const (
-	asItems        place = iota // one item, or those of the model's turn
+	asItems        place = iota // one item, or the items of the model's turn
 	asInstructions              // the member instructions
-	asInput                     // the text that stands for the whole input
+	asInput                     // the text that is the whole input
 )
 
 // turn is a message and the items that it is made of. What the model wrote is
@@ -32,7 +32,7 @@ type turn struct {
 	message middleware.Message
 	items   []item
 	place   place
-	answer  bool // it is that of an answer
+	answer  bool // it belongs to an answer
 	lost    bool // the provider did not keep that answer ("store": false)
 }
 
@@ -116,9 +116,8 @@ func readTurn(items []item) (turn, error) {
 	return t, nil
 }
 
-// joined makes one message of items that were read. Its parts are in the order of
-// the items, and so are its calls; which call stood behind which part, only the items
-// tell.
+// joined makes one message of items that were read. Its parts are in the order of the items,
+// and so are its calls; only the items show which call came after which part.
 func joined(items []item) turn {
 	t := turn{message: middleware.Message{Role: middleware.RoleAssistant}, items: items}
 	for _, it := range items {
@@ -139,9 +138,9 @@ func texts(items []item) []string {
 	return raws
 }
 
-// readAnswer is readTurn for the items of an answer. An output among them is the
-// provider's, and so is its call. What is out of shape, and no call, is opaque.
-// lost says that the provider kept none of them.
+// readAnswer is readTurn for the items of an answer. An output among them belongs to the
+// provider, and so does its call. A malformed item that is not a call is opaque. lost means
+// that the provider kept none of them.
 func readAnswer(values []rawjson.Value, lost bool) (turn, error) {
 	items := make([]item, len(values))
 	var err error
@@ -189,10 +188,9 @@ func hosted(items []item) {
 	}
 }
 
-// again reads the message again that m was decoded from; nil if it was not. The
-// text of its Native says what it was: a string for instructions, an array for
-// what a request had of the model, an object with output for an answer, else an
-// item.
+// again decodes the message that m came from; nil for a fresh one. The text of its Native has
+// its kind: a string for instructions, an array for the model's items of a request, an object
+// with output for an answer, else an item.
 func again(m middleware.Message) (*turn, error) {
 	v, err := on.Value(m.Native)
 	if err != nil || !v.Exists() {
@@ -218,7 +216,7 @@ func again(m middleware.Message) (*turn, error) {
 	return &t, err
 }
 
-// written is one item as it will stand in the body.
+// written is one item of the new body.
 type written struct {
 	raw  string // a JSON object
 	from int    // its place among the items of the turn, -1: it was not there
@@ -234,10 +232,9 @@ type writing struct {
 	out  []written
 }
 
-// write returns the items of m, a message of the model's that was t. What t has
-// stays in the order of its items as far as m keeps it; what is new follows the
-// part or the call that stands before it.
-// The ids of new messages in an answer are made from seed. It is "" in a request.
+// write returns the items of m, a message of the model that was t. The items of t stay in
+// their order as far as m keeps it; a new part or call follows the one before it. The ids of
+// new messages in an answer are made from seed. It is "" in a request.
 func (t *turn) write(m middleware.Message, seed string) ([]written, error) {
 	w := writing{m: m, seed: seed, used: map[int]bool{}}
 	if t != nil {
@@ -275,9 +272,9 @@ type spot struct {
 	from   int // -1: none
 }
 
-// places returns the parts and calls of m in the order of the wire: both are
-// found again by their texts, and what is new follows what stands before it. Several
-// parts may come from one item, as a message has a part for each block.
+// places returns the parts and calls of m in the order of the wire. Both are found by their
+// texts, and new ones follow the ones before them. Several parts may come from one item, as a
+// message has a part for each block.
 func (w *writing) places() []spot {
 	var old []string
 	var of []int
@@ -300,10 +297,9 @@ func (w *writing) places() []spot {
 	return out
 }
 
-// part writes the first of places, and those that stand in the same message. It
-// returns how many that are. Texts that came out of one message go back into it;
-// new ones make a message of their own, because the blocks of a message have one
-// id.
+// part writes the first of places, and the ones after it in the same message. It returns their
+// number. Texts that came out of one message go back into it; new ones make a message of their
+// own, because the blocks of a message have one id.
 func (w *writing) part(places []spot) (int, error) {
 	p, from := w.m.Parts[places[0].i], places[0].from
 	own := on.Raw(p.Native)
@@ -395,8 +391,8 @@ func readBlocks(v rawjson.Value) (parts []middleware.Part, err error) {
 	return parts, nil
 }
 
-// readBare reads a text that stands in the place of a list of blocks. The Native of
-// the part is that text, which tells it from a block after storage.
+// readBare reads a text in the place of a list of blocks. The Native of the part is that text,
+// which distinguishes it from a block after storage.
 func readBare(v rawjson.Value) middleware.Part {
 	return middleware.Part{Text: v.Str(), Native: on.Native(v.Raw())}
 }
@@ -440,8 +436,8 @@ func textMember(typ string) string {
 	return ""
 }
 
-// isBlock reports whether p stands in a message, not as an item of its own. What
-// came from elsewhere does, but for reasoning.
+// isBlock reports whether p is in a message, not an item of its own. Parts from elsewhere are
+// in a message, but for reasoning.
 func isBlock(p middleware.Part) bool {
 	v, err := on.Value(p.Native)
 	if err != nil || v.Kind() != rawjson.Object {
@@ -464,7 +460,7 @@ func readReasoning(v rawjson.Value) (middleware.Part, error) {
 	return p, err
 }
 
-// between stands between the texts of one reasoning item.
+// between separates the texts of one reasoning item.
 const between = "\n\n"
 
 // reasoningTexts returns the texts of a reasoning item in the order in which a
@@ -568,8 +564,8 @@ func blockMembers(v rawjson.Value, p middleware.Part, text string) ([]lens.Membe
 	return append([]lens.Member{lens.Text("type", typ)}, members...), nil
 }
 
-// freshType returns the type of block that p is written as; "" if there is none. Media
-// without a type are taken for an image. The model, which writes output_text, writes no media.
+// freshType returns the type of block that p is written as; "" without one. Media without a
+// type are taken for an image. The model, which writes output_text, writes no media.
 func freshType(p middleware.Part, text string) string {
 	switch {
 	case p.Kind == middleware.PartText:
@@ -637,10 +633,9 @@ func editReasoning(p middleware.Part, v rawjson.Value) (string, error) {
 	return codec.Within(v, edits)
 }
 
-// blocks returns parts as blocks of a message; text is the type of a fresh text:
-// input_text for what the model reads, output_text for what it wrote. The blocks that
-// stood there before, old, may be of any kind. Reasoning of another provider is left
-// out.
+// blocks returns parts as blocks of a message; text is the type of a fresh text: input_text
+// for the model's input, output_text for its output. The old blocks of the message may be of
+// any kind. Reasoning of another provider is left out.
 func blocks(parts []middleware.Part, text string, old rawjson.Value) ([]string, error) {
 	known := map[string]bool{}
 	for b := range old.Each() {
@@ -667,9 +662,9 @@ func blocks(parts []middleware.Part, text string, old rawjson.Value) ([]string, 
 	return raws, nil
 }
 
-// withContent returns the text of v with parts in its member key, which holds
-// one text or a list of blocks. One text stays one; as soon as there is more to
-// say, a list takes its place. text is the type of a fresh text.
+// withContent returns the text of v with parts in its member key, which holds one text or a
+// list of blocks. One text stays one; other content becomes a list. text is the type of a
+// fresh text.
 func withContent(v rawjson.Value, key string, parts []middleware.Part, text string) (string, error) {
 	content, err := on.Only(v, key)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
-// What stands in the place of a value after a mutation.
+// These values replace others in a mutation.
 var strange = []string{`null`, `1`, `-1`, `99999999999`, `""`, `"x"`, `[]`, `{}`, `[{}]`, `[1]`, `true`, `"function_call"`, `"call_1"`, `"message"`,
 	`"reasoning"`, `{"type":"function_call","arguments":"{}"}`}
 
@@ -108,13 +108,13 @@ func TestMutatedAnswers(t *testing.T) {
 		for range rapid.IntRange(1, 3).Draw(r, "mutations") {
 			body = mutatedBody(r, body)
 		}
-		resp, err := format.DecodeResponse(nil, []byte(body))
+		resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		if err != nil {
 			return
 		}
 		out, err := format.EncodeResponse(resp)
 		require.NoError(r, err)
-		same, err := format.DecodeResponse(nil, out)
+		same, err := codec.Decode(format.NewStream(nil, nil), out)
 		require.NoError(r, err)
 		requireAlike(r, "unchanged", resp.Message, same.Message)
 		for name, edit := range edits {
@@ -125,7 +125,7 @@ func TestMutatedAnswers(t *testing.T) {
 				require.ErrorIs(r, err, codec.ErrUnencodable, name)
 				continue
 			}
-			got, err := format.DecodeResponse(nil, out)
+			got, err := codec.Decode(format.NewStream(nil, nil), out)
 			require.NoError(r, err, name)
 			requireAlike(r, name, wanted.Message, got.Message)
 		}
@@ -213,7 +213,7 @@ func TestMutatedRests(t *testing.T) {
 				require.ErrorIs(r, err, codec.ErrUnencodable)
 				continue
 			}
-			got, err := format.DecodeResponse(nil, []byte(shownOf(s)+string(rest)))
+			got, err := codec.Decode(format.NewStream(nil, nil), []byte(shownOf(s)+string(rest)))
 			require.NoError(r, err)
 			require.Len(r, got.Message.ToolCalls, 1)
 			require.Equal(r, resp.Message.ToolCalls[0].Arguments, got.Message.ToolCalls[0].Arguments)

@@ -17,8 +17,8 @@ import (
 
 type object = map[string]any
 
-// player reads a stream as a client does that puts items together from their
-// pieces, and says where two copies of one thing are not the same.
+// player reads a stream as a client does that joins items from their pieces, and reports two
+// copies of a value that differ.
 type player struct {
 	next     float64 // sequence_number
 	begun    int
@@ -131,7 +131,7 @@ func (it *played) event(typ string, e object) error {
 	return nil
 }
 
-// end compares the items with those of the last event.
+// end compares the items with the items of the last event.
 func (p *player) end() error {
 	if p.begun != 1 || p.finished == nil {
 		return fmt.Errorf("begun %d times, finished %v", p.begun, p.finished != nil)
@@ -209,7 +209,7 @@ func TestWrittenStreamsAreWellFormed(t *testing.T) {
 			continue
 		}
 		played++
-		resp, err := f.DecodeResponse(nil, []byte(x.Response))
+		resp, err := codec.Decode(f.NewStream(nil, nil), []byte(x.Response))
 		require.NoError(t, err, x.ID)
 		for name, edit := range edits {
 			changed := resp.Clone()
@@ -218,7 +218,7 @@ func TestWrittenStreamsAreWellFormed(t *testing.T) {
 			require.NoError(t, err, "%s %s", x.ID, name)
 			p, err := play(string(body))
 			require.NoError(t, err, "%s %s\n%s", x.ID, name, body)
-			got, err := f.DecodeResponse(nil, body)
+			got, err := codec.Decode(f.NewStream(nil, nil), body)
 			require.NoError(t, err, "%s %s", x.ID, name)
 			require.Equal(t, changed.Message.Text(), got.Message.Text(), "%s %s", x.ID, name)
 			require.Len(t, got.Message.ToolCalls, len(changed.Message.ToolCalls), "%s %s", x.ID, name)

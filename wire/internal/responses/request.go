@@ -1,7 +1,9 @@
 package responses
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -14,7 +16,7 @@ import (
 //	{"model": …, "instructions": text, "input": text or [item, …], "tools": [tool, …], "tool_choice": …,
 //	 "temperature": …, "max_output_tokens": …, "previous_response_id": …, "store": …, "stream": …, …}
 //
-// The zero request is that behind a fresh one.
+// The zero request belongs to a fresh one.
 type request struct {
 	is    *middleware.Request
 	turns []turn // of each message
@@ -49,8 +51,8 @@ func (h *request) read(root rawjson.Value) error {
 	return h.readTools(root)
 }
 
-// readInput reads instructions and input: the items of the model that stand
-// together are one message, every other one is a message of its own.
+// readInput reads instructions and input: neighbouring items of the model are one message,
+// every other item is a message of its own.
 func (h *request) readInput(root rawjson.Value) error {
 	instructions, err := on.Kind(root, "instructions", rawjson.String)
 	if err != nil {
@@ -278,10 +280,9 @@ func (in *input) message(m middleware.Message, t *turn) ([]string, error) {
 	return []string{raw}, err
 }
 
-// turn writes the model's own message. That of an answer is not written where
-// the provider holds the conversation, as it has it already; and reasoning that
-// the provider neither kept nor gave away is left out, as it would look for it
-// in vain.
+// turn writes the model's own message. If the provider holds the conversation, the message of
+// an answer is not written. Reasoning that the provider neither kept nor gave away is left
+// out, because it would look for it in vain.
 func (in *input) turn(m middleware.Message, t *turn) ([]string, error) {
 	echoed := t != nil && t.answer
 	if echoed && in.held {
@@ -373,8 +374,8 @@ func (in *input) result(m, was middleware.Message, v rawjson.Value) (string, err
 	return withContent(v, "output", m.Parts, "input_text")
 }
 
-// called returns the last call of that id, the zero call if there is none. A fresh
-// result needs its kind, which tells the type of the item.
+// called returns the last call of that id, the zero call without one. A fresh result needs its
+// kind, which gives the type of the item.
 func (in *input) called(id string) middleware.ToolCall {
 	if in.calls == nil {
 		in.calls = map[string]middleware.ToolCall{}
@@ -387,9 +388,9 @@ func (in *input) called(id string) middleware.ToolCall {
 	return in.calls[id]
 }
 
-// fresh writes a message of the client from its neutral fields. That a result
-// is an error is for its text to say. The result of a built-in call has a form of its
-// own, which neutral fields do not hold: a screenshot, the outcome of a patch.
+// fresh writes a message of the client from its neutral fields. An error result is not marked:
+// its text has to tell. The result of a built-in call has a form of its own, which neutral
+// fields do not hold: a screenshot, the outcome of a patch.
 func (in *input) fresh(m middleware.Message) (string, error) {
 	switch m.Role {
 	case middleware.RoleTool:
@@ -407,7 +408,7 @@ func (in *input) fresh(m middleware.Message) (string, error) {
 		return "", codec.Unencodablef("a message of role %q", m.Role)
 	}
 	if len(m.Parts) == 1 && on.Raw(m.Parts[0].Native) != "" && !isBlock(m.Parts[0]) {
-		return partText(m.Parts[0], "") // an item that stands for the message
+		return partText(m.Parts[0], "") // an item that is the whole message
 	}
 	content, err := freshContent(m.Parts)
 	return on.Object(lens.Text("role", string(m.Role)), lens.Raw("content", content)), err
@@ -419,4 +420,110 @@ func instructions(m middleware.Message) (string, bool) {
 	isText := func(p middleware.Part) bool { return p.Kind == middleware.PartText }
 	only := !slices.ContainsFunc(m.Parts, func(p middleware.Part) bool { return !isText(p) })
 	return m.Text(), only && m.Role == middleware.RoleSystem && len(m.ToolCalls) == 0
+}
+
+// readSettings reads the model, the figures and the tool choice into r.
+func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
+	in := on.Reader()
+	r.Model = in.Text(root, "model")
+	r.Temperature = codec.Float(in.Kind(root, "temperature", rawjson.Number))
+	r.MaxTokens = int(codec.Int(in.Kind(root, "max_output_tokens", rawjson.Number)))
+	if on.Get(root, "conversation").Kind() != rawjson.String {
+		in.Kind(root, "conversation", rawjson.Object)
+	}
+	r.ToolChoice, err = readChoice(on.Get(root, "tool_choice"))
+	return cmp.Or(in.Err, err)
+}
+
+// settings projects the model, which comes first, and the figures. A request
+// without a model has it in a prompt that the provider keeps.
+func settings(r *middleware.Request) []lens.Member {
+	return []lens.Member{
+		lens.Word("model", r.Model),
+		lens.Float("temperature", r.Temperature),
+		lens.Count("max_output_tokens", int64(r.MaxTokens)),
+	}
+}
+
+// provider is the part of a conversation that the provider keeps, and a request need not or
+// must not repeat.
+type provider struct {
+	stored bool // the answers ("store", true by default): reasoning may go by its id
+	held   bool // the conversation itself: the answers must not be repeated
+}
+
+// readProvider reads it from a request. Answers are kept unless the request forbids it.
+func readProvider(root rawjson.Value) provider {
+	return provider{stored: root.Get("store").Raw() != "false", held: on.Get(root, "conversation").Exists()}
+}
+
+// readChoice reads tool_choice: a mode, one tool, or a list of tools and a mode:
+//
+//	"auto" or "required" or "none"
+//	{"type": "function", "name": …} or {"type": "web_search"}
+//	{"type": "allowed_tools", "mode": …, "tools": […]}
+//
+// A hosted tool goes by its type, a server of tools by its label. The list is not
+// seen: every tool of it is one of the request.
+func readChoice(v rawjson.Value) (c middleware.ToolChoice, err error) {
+	switch v.Kind() {
+	case rawjson.Invalid:
+	case rawjson.String:
+		c.Mode = modeOf(v.Str())
+	case rawjson.Object:
+		if v.Get("type").Str() == "allowed_tools" {
+			c.Mode = modeOf(v.Get("mode").Str())
+		} else {
+			c.Name = codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type"))
+		}
+	default:
+		err = codec.Shapef("%s where tool_choice should be", v.Kind())
+	}
+	return c, err
+}
+
+// modeOf passes on a word that it does not know.
+func modeOf(word string) middleware.ToolMode {
+	if word == "auto" {
+		return middleware.ToolAuto
+	}
+	return middleware.ToolMode(strings.Clone(word))
+}
+
+// choiceMember projects the tool choice of r. A mode goes into the list of
+// allowed tools, if old is one, but for none.
+func choiceMember(old rawjson.Value, r *middleware.Request) lens.Member {
+	c, word := r.ToolChoice, "auto"
+	switch {
+	case c.Name != "":
+		return lens.Raw("tool_choice", toolChoice(r))
+	case c.Mode != middleware.ToolAuto:
+		word = string(c.Mode)
+	}
+	if old.Get("type").Str() == "allowed_tools" && c.Mode != middleware.ToolNone {
+		return lens.Text("tool_choice/mode", word)
+	}
+	return lens.Text("tool_choice", word)
+}
+
+// toolChoice returns the choice of the one tool that r names. Its type is the type of the
+// tool; a name without a tool is taken for a function.
+func toolChoice(r *middleware.Request) string {
+	name, kind := r.ToolChoice.Name, "function"
+	for _, t := range r.Tools {
+		if t.Name != name {
+			continue
+		}
+		if t.Kind == middleware.KindCustom {
+			kind = "custom"
+		}
+		if v, err := on.Value(t.Native); err == nil && v.Exists() && t.Kind != middleware.KindFunction && t.Kind != middleware.KindCustom {
+			if v.Get("type").Str() == "mcp" {
+				return on.Object(lens.Text("type", "mcp"), lens.Text("server_label", name))
+			}
+			return on.Object(lens.Text("type", v.Get("type").Str()))
+		}
+		break
+	}
+	return on.Object(lens.Text("type", kind), lens.Text("name", name))
 }

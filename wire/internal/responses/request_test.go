@@ -22,7 +22,7 @@ func decodeRequest(t *testing.T, body string) *middleware.Request {
 
 func decodeResponse(t *testing.T, body string) *middleware.Response {
 	t.Helper()
-	resp, err := format.DecodeResponse(nil, []byte(body))
+	resp, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 	require.NoError(t, err)
 	return resp
 }
@@ -270,7 +270,7 @@ func TestRequestEditsWithoutAPlace(t *testing.T) {
 	}
 }
 
-// A member that is null says the same as none, and stays.
+// A member that is null means the same as no member, and stays.
 func TestNullStays(t *testing.T) {
 	t.Parallel()
 	out, err := editRequest(t, `{"model":"m","tools":null,"tool_choice":null,"temperature":null}`, func(r *middleware.Request) { r.Model = "n" })

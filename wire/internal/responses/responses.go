@@ -1,3 +1,47 @@
+// Package responses is the wire format of OpenAI Responses: /responses, on
+// Azure and on the servers that copy it.
+//
+// A conversation is a list of items, not of messages:
+//
+//	{"instructions": text, "input": text or [{"role": "user", …}, {"type": "reasoning", …}, {"type": "function_call", …}, …]}
+//
+// The items of the model between two inputs (reasoning, messages, calls and
+// the provider's own tools) become one neutral message. Its Native is the
+// array of those items or, of an answer, {"output": items}, with
+// "store": false if the provider did not keep it. A text in the place of
+// a list of blocks is its own Native. Tools that the provider runs
+// are opaque parts; calls that the client answers in a form of their own, such as
+// computer_call, are of KindBuiltin. Reasoning without a Native of this format is
+// left out: the provider takes only its own.
+//
+// An answer without a word for calls passes as it came. In any other answer, text and
+// the provider's tools are shown as they come, reasoning with the item that it leads to, and
+// a call of the client is held with everything after it. Held items are written anew: each
+// item as it was announced, in one piece, and as it is done, and then the end, which
+// names exactly the items of the stream.
+//
+// Copies: a stream holds each call several times, in output_item.added and
+// output_item.done, as deltas, in the done event of the arguments, and in the
+// response object of the last event. The last output_item.done counts, else
+// the end, else the announced item with the arguments that came. All copies that
+// leave are written from that one. A call in the first events is refused. Some servers
+// add output_text, a copy of all texts.
+//
+// A later answer continues the numbers of an earlier one, under its id. Comments, pads and
+// logprobs of deltas after a call are dropped.
+//
+// Cannot be encoded: stop sequences, a change of a tool inside a namespace or of
+// an item that the provider ran, reasoning in several texts, the mark of a failed result
+// that was read from this format (for any other result the mark is dropped), a turn
+// that the provider holds, and further choices.
+//
+// The files: responses.go has the Format, its paths and keep-alives; request.go the root of
+// a request and its settings; item.go one item, and the calls among them; message.go joins
+// items to messages and takes them apart again; tools.go has tools; stream.go reads answers;
+// answer.go writes them; errors.go has the errors. All of them work on texts: an
+// item that did not change is found by its text, in memory as after storage.
+//
+// Source: the API reference of OpenAI, "Responses" and "Streaming events".
 package responses
 
 import (
@@ -25,22 +69,16 @@ var _ codec.Format = Format{}
 // Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match reports whether a request is in the format. The body has to begin an object that names at least
-// one of the members that say what the model is to answer.
+// Match reports whether a request is in the format. The body has to begin an object that names
+// at least one of the members that hold the model's task.
 func (f Format) Match(path string, body []byte) bool {
-	if !f.MatchPath(path) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		return false
-	}
-	for _, key := range []string{`"input"`, `"prompt"`, `"previous_response_id"`, `"conversation"`} {
-		if bytes.Contains(body, []byte(key)) {
-			return true
-		}
-	}
-	return false
+	keys := []string{`"input"`, `"prompt"`, `"previous_response_id"`, `"conversation"`}
+	return f.MatchPath(path) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) &&
+		slices.ContainsFunc(keys, func(key string) bool { return bytes.Contains(body, []byte(key)) })
 }
 
-// MatchPath reports whether requests with that path may be in the format. The answer to the second path has a compacted
-// history in place of the model's output.
+// MatchPath reports whether requests with that path may be in the format. The answer to the
+// second path has a compacted history in place of the model's output.
 func (Format) MatchPath(at string) bool {
 	return codec.PathEnds(at, "/responses", "/responses/compact")
 }
@@ -53,8 +91,8 @@ func (Format) URL(base, _ string, _ bool) string {
 	return codec.Below(base, "/responses")
 }
 
-// Opening returns the end of the event that opens a streamed answer: the SDKs demand response.created as the first
-// event, and take the response that later events change from it.
+// Opening returns the end of the event that opens a streamed answer: the SDKs demand
+// response.created as the first event, and take the response that later events change from it.
 func (Format) Opening(text string) int {
 	e, _ := opening(text)
 	return e.End
@@ -68,11 +106,11 @@ func opening(text string) (codec.Event, rawjson.Value) {
 	return e, root.Get("response")
 }
 
-// KeepAlive returns what says that a streamed answer continues. Codex takes a stream for dead if no event
-// comes, and a comment is none. Before the first item the event is
-// response.in_progress, which every client knows. Behind an item that would not
-// do: openai-node (6.49, accumulateResponse) puts its response, which has no
-// items, in the place of what it has read. There it is OpenAI's own keepalive.
+// KeepAlive returns bytes that tell the client that a streamed answer continues. Codex takes a
+// stream for dead without events, and a comment does not count. Before the first item the
+// event is response.in_progress, which every client knows. After an item it would do harm:
+// openai-node (6.49, accumulateResponse) replaces the items that it has read by the response
+// of the event, which has none. There the event is OpenAI's own keepalive.
 func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	switch {
 	case !codec.MayBeEvents(text):
@@ -101,9 +139,9 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	return t.out.String(), t.numbered
 }
 
-// Renumber numbers events that follow keep-alives. Events are counted by sequence_number. A client
-// that got n keep-alives in between, each with a number, sees those behind them n
-// higher. Events without a number stay as they are.
+// Renumber numbers events that follow keep-alives. Events are counted by sequence_number.
+// After n keep-alives with a number, the numbers of the following events are n higher. Events
+// without a number stay as they are.
 func (Format) Renumber(events string, n int) (string, error) {
 	return codec.Renumber(events, "sequence_number", n)
 }
@@ -112,10 +150,10 @@ func (Format) Renumber(events string, n int) (string, error) {
 // which the provider keeps under its own id.
 const previous = "previous_response_id"
 
-// Renamed returns the ids under which the client and the provider know the answer. It is needed where the client was shown the
-// beginning of one answer and the end of a later one, under the id of the first,
-// while the provider keeps the later one: the next request will name the first. An
-// answer that the provider does not keep cannot be gone on from.
+// Renamed returns the ids under which the client and the provider know the answer. It is
+// needed where the client was shown the beginning of one answer and the end of a later one,
+// under the id of the first, while the provider keeps the later one: the next request will
+// name the first. An answer that the provider does not keep cannot be gone on from.
 func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, providerID string) {
 	if s.req != nil {
 		if asked, err := on.Value(s.req.Native); err == nil && asked.Get("store").Raw() == "false" {
@@ -135,8 +173,8 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, provide
 	return clientID, providerID
 }
 
-// RenamePrevious replaces the id of the answer that a request continues from. A body that cannot be edited stays as it is,
-// and the provider says what is wrong with it.
+// RenamePrevious replaces the id of the answer that a request continues from. A body that
+// cannot be edited stays as it is, and the provider reports its fault.
 func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte {
 	if !bytes.Contains(body, []byte(previous)) {
 		return body
@@ -154,8 +192,6 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 	return slices.Concat(body[:start], []byte(rawjson.Quote(to)), body[end:])
 }
 
-// EndsWith reports whether an event ends the stream for clients: the events that end an answer, which no
-// [DONE] follows.
-func (Format) EndsWith(name, _ string) bool {
-	return isEnd(name)
-}
+// EndsWith reports whether an event ends the stream for clients: the events that end an
+// answer, which no [DONE] follows.
+func (Format) EndsWith(name, _ string) bool { return isEnd(name) }

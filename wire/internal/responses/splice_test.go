@@ -61,7 +61,7 @@ func TestRestAfterARejectedTurn(t *testing.T) {
 			require.NotContains(t, shown, "function_call")
 			_, err := s.Close()
 			require.NoError(t, err)
-			resp, err := f.DecodeResponse(nil, []byte(casefile.Body(t, "later")))
+			resp, err := codec.Decode(f.NewStream(nil, nil), []byte(casefile.Body(t, "later")))
 			require.NoError(t, err)
 			resp.Usage = resp.Usage.Add(middleware.Usage{InputTokens: 100})
 			rest, err := s.Rest(len(shown), resp)
@@ -80,7 +80,7 @@ func TestRestAfterARejectedTurn(t *testing.T) {
 				want = []any{"rs_1", "msg_1", "msg_3", "ct_3"}
 			}
 			require.Equal(t, want, ids, "what was shown stays, but for the reasoning that led to the rejected call")
-			got, err := f.DecodeResponse(nil, []byte(shown+string(rest)))
+			got, err := codec.Decode(f.NewStream(nil, nil), []byte(shown+string(rest)))
 			require.NoError(t, err)
 			require.Equal(t, "Let me see."+resp.Message.Text(), got.Message.Text())
 			require.Equal(t, resp.Message.ToolCalls[0].Arguments, got.Message.ToolCalls[0].Arguments)
@@ -100,7 +100,7 @@ func TestRestRefuses(t *testing.T) {
 	shown, s := readStream(t, talkative)
 	own, err := s.Close()
 	require.NoError(t, err)
-	other, err := f.DecodeResponse(nil, []byte(laterStream))
+	other, err := codec.Decode(f.NewStream(nil, nil), []byte(laterStream))
 	require.NoError(t, err)
 	retold := own.Clone()
 	retold.Message.Parts[1].Text = "Other words."
@@ -140,7 +140,7 @@ func TestRestOfRecordedStreams(t *testing.T) {
 	f := responses.Format{}
 	var others []*middleware.Response
 	for _, body := range []string{laterStream, laterObject} {
-		resp, err := f.DecodeResponse(nil, []byte(body))
+		resp, err := codec.Decode(f.NewStream(nil, nil), []byte(body))
 		require.NoError(t, err)
 		others = append(others, resp)
 	}
@@ -177,8 +177,8 @@ func TestRestOfRecordedStreams(t *testing.T) {
 	t.Logf("%d streams spliced", spliced)
 }
 
-// What was shown before a re-ask and is not a part of the answer stays in the
-// stream, whatever is changed behind it, and out of the message.
+// Content that was shown before a re-ask and is not a part of the answer stays in the stream,
+// whatever is changed after it, and out of the message.
 func TestSplicedStreamIsEditedAgain(t *testing.T) {
 	t.Parallel()
 	shown, s := readStream(t, talkative)
@@ -219,7 +219,7 @@ func TestItemsOfOneIDInAStream(t *testing.T) {
 			object := `{"id":"resp_3","object":"response","status":"completed","model":"m","output":[` +
 				`{"id":"` + ids[0] + `","type":"function_call","call_id":"call_3","name":"pay","arguments":"{}","status":"completed"},` +
 				`{"id":"` + ids[1] + `","type":"function_call","call_id":"call_4","name":"ping","arguments":"","status":"completed"}]}`
-			resp, err := f.DecodeResponse(nil, []byte(object))
+			resp, err := codec.Decode(f.NewStream(nil, nil), []byte(object))
 			require.NoError(t, err)
 			shown, s := readStream(t, talkative)
 			_, err = s.Close()

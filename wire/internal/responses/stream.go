@@ -30,15 +30,15 @@ type stream struct {
 	items    []*partialItem // in the order in which they began
 	open     map[int64]int  // output_index: the item that came last
 	byID     map[string]int // id of an item: the item that came last
-	opening  beginning      // what the events so far say of the stream
-	snapshot beginning      // what those say that the client may be shown
+	opening  beginning      // of the events so far
+	snapshot beginning      // of the events that the client may be shown
 	epoch    int            // counts the marks
 	end      string         // the response object of the event that ended the answer
 	ending   string         // the type of that event
 	done     bool           // [DONE] came
 	fault    error          // of the provider, in the stream
 	broken   error          // an event that is not JSON, unless the answer is cut off in it
-	answer   *answer        // nil: there is none yet, or it was not readable
+	answer   *answer        // nil before the end, and for an unreadable answer
 }
 
 // beginning is what a client knows of a stream.
@@ -51,15 +51,15 @@ type beginning struct {
 	itemCount int    // how many items have begun
 }
 
-// The members that are written though a word for calls stands in them: text may speak
-// of calls, and the head of an answer repeats instructions and tools.
+// These trees have the members that are written even if they contain a word for calls: text
+// may speak of calls, and the head of an answer repeats instructions and tools.
 var (
 	blockTree = codec.Tree{"annotations": nil, "logprobs": nil}.Scalars("type", "text", "refusal")
 	itemTree  = codec.Tree{"content": blockTree, "summary": blockTree, "arguments": nil, "input": nil, "action": nil, "actions": nil, "operation": nil,
-		"execution": nil, "pending_safety_checks": nil, "queries": nil, "results": nil, "result": nil, "code": nil, "outputs": nil,
-		"output": nil, "error": nil, "tools": nil, "call_ids": nil}.Scalars("type", "id", "call_id", "name", "namespace", "status", "role", "encrypted_content", "server_label")
-	headTree = codec.Tree{"error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil,
-		"tool_choice": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil, "usage": nil}.Scalars("id", "status", "model", "output_text", "user", "store")
+		"execution": nil, "pending_safety_checks": nil, "queries": nil, "results": nil, "result": nil, "code": nil, "outputs": nil, "output": nil, "error": nil,
+		"tools": nil, "call_ids": nil}.Scalars("type", "id", "call_id", "name", "namespace", "status", "role", "encrypted_content", "server_label")
+	headTree = codec.Tree{"error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil, "tool_choice": nil, "prompt": nil,
+		"metadata": nil, "text": nil, "reasoning": nil, "usage": nil}.Scalars("id", "status", "model", "output_text", "user", "store")
 	eventTree = codec.Tree{"delta": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil, "item": itemTree,
 		"response": headTree}.Scalars("type", "sequence_number", "output_index", "item_id", "content_index", "summary_index", "text", "refusal")
 	answerTree = headTree.With(itemTree, "output")
@@ -88,8 +88,8 @@ func typeOf(u *codec.Unit) string {
 	return u.Name
 }
 
-// isHead reports whether events of that type say that the answer has begun. They
-// hold the response object as far as it is known.
+// isHead reports whether events of that type announce the answer. They hold the response
+// object as far as it is known.
 func isHead(typ string) bool {
 	return typ == "response.created" || typ == "response.in_progress" || typ == "response.queued"
 }
@@ -191,8 +191,8 @@ func (s *stream) findStrayCall(v rawjson.Value, typ string) (hold bool, err erro
 	return false, nil
 }
 
-// namesCall reports whether a word for calls stands in a key or in a type below v, or v is
-// too deep to say.
+// namesCall reports whether a key or a type below v contains a word for calls, or v is too
+// deep to search.
 func namesCall(v rawjson.Value, depth int) bool {
 	if depth > deepest {
 		return true
@@ -215,7 +215,7 @@ func (s *stream) Snapshot() {
 	s.snapshot = s.opening
 }
 
-// Read reads an event. Behind the end only errors count.
+// Read reads an event. After the end only errors count.
 func (s *stream) Read(u *codec.Unit) error {
 	v, typ := u.Value, typeOf(u)
 	switch {
@@ -254,19 +254,6 @@ func (s *stream) Read(u *codec.Unit) error {
 	return nil
 }
 
-// finish reads the response object of the event that ends the answer.
-func (s *stream) finish(env rawjson.Value, typ string) error {
-	if env.Kind() != rawjson.Object {
-		return codec.Shapef("%s where the response of an event should be", env.Kind())
-	}
-	s.end, s.ending = env.Raw(), typ
-	failure, err := failed(env, typ == "response.failed")
-	if failure != nil {
-		s.fault = failure
-	}
-	return err
-}
-
 // Response puts the answer together. A fault of the provider counts more than what is
 // wrong with the form of the stream.
 func (s *stream) Response() (*middleware.Response, error) {
@@ -290,9 +277,20 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer = a
-	resp := a.Is.Clone()
-	resp.Native = on.Remember(s.Text(), a)
-	return resp, nil
+	return on.Response(a), nil
+}
+
+// finish reads the response object of the event that ends the answer.
+func (s *stream) finish(env rawjson.Value, typ string) error {
+	if env.Kind() != rawjson.Object {
+		return codec.Shapef("%s where the response of an event should be", env.Kind())
+	}
+	s.end, s.ending = env.Raw(), typ
+	failure, err := failed(env, typ == "response.failed")
+	if failure != nil {
+		s.fault = failure
+	}
+	return err
 }
 
 // whole reads a body that is not a stream.
@@ -461,9 +459,8 @@ func (it *partialItem) isCopy(v rawjson.Value, kind sort, done bool) bool {
 	return done && it.done == "" || it.id != "" && it.id == v.Get("id").Str() && it.callID == v.Get("call_id").Str()
 }
 
-// arguments reads the arguments of a call as they come in: in pieces, in events of
-// type …delta, and whole, in the one of type …done. Those of a call that is done have
-// come before.
+// arguments reads the arguments of a call as they come in: in pieces, in events of type
+// …delta, and whole, in the event of type …done. They come before the call itself is done.
 func (s *stream) arguments(u *codec.Unit, typ string) error {
 	event := u.Value
 	at, ok := s.find(event, event.Get("item_id").Str())
@@ -567,7 +564,7 @@ func (s *stream) fold() (*answer, error) {
 		if _, err := answerItem(v); err != nil {
 			return nil, err
 		}
-		if v.Kind() == rawjson.Object { // null and such say nothing beside the items of the events
+		if v.Kind() == rawjson.Object { // null and such are ignored
 			ends = append(ends, v)
 		}
 	}
@@ -613,33 +610,25 @@ func (it *partialItem) value(end rawjson.Value) (rawjson.Value, error) {
 	if err != nil {
 		return v, err
 	}
-	set := lens.Member{}
 	switch {
 	case it.sort == isCall && (it.full != "" || it.pieces.Len() > 0):
 		args, key := arguments(v, calls[v.Get("type").Str()])
 		if args.Kind() != rawjson.Object && args.Str() == "" {
-			set = lens.Raw(key, cmp.Or(it.full, it.pieces.JSON()))
+			return on.Changed(v, lens.Raw(key, cmp.Or(it.full, it.pieces.JSON())))
 		}
 	case it.sort == isMessage && it.done == "" && !end.Exists():
 		raws := make([]string, len(it.blocks))
 		for i, b := range it.blocks {
 			raws[i] = on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), b.text.JSON()))
 		}
-		set = lens.Raw("content", codec.Array(raws))
+		return on.Changed(v, lens.Raw("content", codec.Array(raws)))
 	}
-	if set.Key == "" {
-		return v, nil
-	}
-	raw, err := on.Set(v, set)
-	if err != nil {
-		return v, err
-	}
-	return codec.ParseObject(raw)
+	return v, nil
 }
 
-// pair finds the copy of each item among the items at the end: the one with its call_id,
-// else with its id, else the next of its type. It returns the copies, absent
-// where there is none, and those at the end that no event was about.
+// pair finds the copy of each item among the items at the end: the one with its call_id, else
+// with its id, else the next of its type. It returns the copies, absent for items without one,
+// and the items at the end without an event.
 func (s *stream) pair(ends []rawjson.Value) (copies, rest []rawjson.Value) {
 	names := func(typ, id, callID string) [3]string {
 		if outputs[typ] != nil { // it repeats the call_id of a call
@@ -664,372 +653,4 @@ func (s *stream) pair(ends []rawjson.Value) (copies, rest []rawjson.Value) {
 		ends = slices.DeleteFunc(ends, func(v rawjson.Value) bool { return taken[v] })
 	}
 	return copies, ends
-}
-
-// clientState is what a client has of a stream, and how that stream read on.
-type clientState struct {
-	beginning
-	items []clientItem
-}
-
-// clientItem is an item that the client has at least the beginning of.
-type clientItem struct {
-	at    int // its place in the stream
-	index int64
-	sort  sort
-	progress
-	final     rawjson.Value // the item, as the stream read on; absent if it never ended
-	completed string        // the item that it becomes, as JSON; "": none of the answer's own
-}
-
-// clientStateAt returns what the client has after the first sent bytes.
-func (s *stream) clientStateAt(sent int) (*clientState, error) {
-	from, err := codec.Replay(s, newStream(false), sent)
-	if err != nil {
-		return nil, err
-	}
-	g, final := &clientState{beginning: from.snapshot}, map[int]rawjson.Value{}
-	if s.answer != nil {
-		for i, at := range s.answer.from {
-			final[at] = s.answer.turn.items[i].val
-		}
-	}
-	for i, it := range from.items[:from.snapshot.itemCount] {
-		has := clientItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
-		if it.epoch == from.epoch {
-			has.progress = it.before
-		}
-		if !has.final.Exists() {
-			v, err := s.items[i].value(rawjson.Value{})
-			if err != nil {
-				return nil, err
-			}
-			has.final = v
-		}
-		g.items = append(g.items, has)
-	}
-	slices.SortStableFunc(g.items, func(a, b clientItem) int { return cmp.Compare(a.index, b.index) })
-	return g, nil
-}
-
-// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
-// what was shown, or a later answer: its items follow, numbered on, and its end, under
-// the id that the client has seen.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readBody, s.clientStateAt)
-}
-
-// Stream writes the answer, with what differs in resp, as a stream behind what is given,
-// of this answer if own, else of an earlier one. Items that were begun are finished. The
-// end names the items that were shown, so that history has what the user has read, and
-// those that follow them.
-func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (string, error) {
-	if g == nil {
-		g = &clientState{}
-	}
-	items, err := a.items(resp)
-	if err != nil {
-		return "", err
-	}
-	t := transcript{beginning: g.beginning, ids: map[string]bool{}}
-	if !t.begun {
-		t.named, t.numbered = true, true
-	}
-	if t.head == "" {
-		if err := t.created(a, resp); err != nil {
-			return "", err
-		}
-	}
-	var output []string
-	if own {
-		items = a.begun(g, items)
-	}
-	for _, has := range g.items {
-		raw := has.completed
-		if raw == "" && (!own || has.sort == isReasoning) && has.final.Exists() {
-			raw = has.final.Raw()
-		}
-		if raw, err = t.item(raw, has); err != nil {
-			return "", err
-		}
-		output = append(output, raw)
-	}
-	for _, o := range items {
-		if !strings.HasPrefix(o.raw, "{") {
-			continue // no item, and no event could bring it
-		}
-		raw, err := t.item(o.raw, clientItem{at: -1, index: t.index})
-		if err != nil {
-			return "", err
-		}
-		output = append(output, raw)
-	}
-	return t.end(a, resp, output)
-}
-
-// begun notes which of items, the items of the stream itself, go on with what is given, and
-// returns the others. A text that was written anew goes on with the text that was begun.
-func (a *answer) begun(g *clientState, items []written) (others []written) {
-	at := map[int]*clientItem{}
-	for i := range g.items {
-		at[g.items[i].at] = &g.items[i]
-	}
-	for _, o := range items {
-		if o.from >= 0 && o.from < len(a.from) && at[a.from[o.from]] != nil {
-			at[a.from[o.from]].completed = o.raw
-		} else {
-			others = append(others, o)
-		}
-	}
-	i := 0
-	return slices.DeleteFunc(others, func(o written) bool {
-		for ; i < len(g.items); i++ {
-			if has := &g.items[i]; has.completed == "" && has.sort == isMessage && has.done == "" {
-				break
-			}
-		}
-		if o.from >= 0 || o.sort != isMessage || i == len(g.items) {
-			return false
-		}
-		v, _ := codec.ParseObject(o.raw)
-		raw, err := on.Set(v, lens.Raw("id", cmp.Or(g.items[i].final.Get("id").Raw(), v.Get("id").Raw())))
-		g.items[i].completed = raw
-		return err == nil
-	})
-}
-
-// transcript is a stream on its way out, behind what a client has.
-type transcript struct {
-	beginning
-	out   strings.Builder
-	index int64           // the output_index of the next item
-	ids   map[string]bool // of the items so far
-}
-
-// write writes an event, with a name and the next number if events have them.
-func (t *transcript) write(typ string, members ...lens.Member) {
-	all := []lens.Member{lens.Text("type", typ)}
-	if t.numbered {
-		all = append(all, lens.Raw("sequence_number", codec.Count(t.next)))
-		t.next++
-	}
-	if t.named {
-		t.out.WriteString("event: " + typ + "\n")
-	}
-	t.out.WriteString("data: " + codec.OneLine(on.Object(append(all, members...)...)) + "\n\n")
-}
-
-// created writes the event that opens the stream.
-func (t *transcript) created(a *answer, resp *middleware.Response) error {
-	head, set := a.env, []lens.Member{lens.Text("status", "in_progress"), lens.Raw("output", "[]")}
-	if a.head != "" {
-		head, _ = codec.ParseObject(a.head)
-		set = nil
-	}
-	if resp.Model != a.Is.Model {
-		set = append(set, lens.Text("model", resp.Model))
-	}
-	raw, err := on.Set(head, set...)
-	if err == nil {
-		t.head, err = canonical(raw, headTree)
-	}
-	t.write("response.created", lens.Raw("response", t.head))
-	return err
-}
-
-// end writes the event that ends the answer, under the identity of its beginning:
-// clients refuse the end of another answer.
-func (t *transcript) end(a *answer, resp *middleware.Response, output []string) (string, error) {
-	var identity []lens.Member
-	head, _ := codec.ParseObject(t.head)
-	for _, key := range []string{"id", "created_at"} {
-		if first := head.Get(key); first.Exists() && first.Raw() != a.env.Get(key).Raw() {
-			identity = append(identity, lens.Raw(key, first.Raw()))
-		}
-	}
-	env, status, err := a.edit(resp, output, identity...)
-	if err != nil {
-		return "", err
-	}
-	typ := cmp.Or(a.ending, "response.completed")
-	if status == "completed" || status == "incomplete" {
-		typ = "response." + status
-	}
-	t.write(typ, lens.Raw("response", env))
-	if a.done {
-		t.out.WriteString("data: [DONE]\n\n")
-	}
-	return t.out.String(), nil
-}
-
-// item writes the missing events of an item, as the provider does: the item without its
-// texts and arguments, then these piece by piece, then the whole item. It returns the item as the
-// client has it then.
-func (t *transcript) item(raw string, has clientItem) (string, error) {
-	if raw == "" {
-		return "", codec.ErrShown
-	}
-	raw, err := canonical(raw, itemTree)
-	if err != nil {
-		return "", err
-	}
-	v, err := codec.ParseObject(raw)
-	if err != nil {
-		return "", err
-	}
-	t.index = max(t.index, has.index+1)
-	if has.done != "" {
-		done, err := canonical(has.done, itemTree)
-		if err == nil && done != raw {
-			err = codec.ErrShown
-		}
-		t.ids[v.Get("id").Str()] = true
-		return raw, err
-	}
-	if has.at < 0 {
-		if v, err = t.ownID(v); err != nil {
-			return "", err
-		}
-	}
-	if v, err = argumentsAsText(v); err != nil {
-		return "", err
-	}
-	t.ids[v.Get("id").Str()] = true
-	index := lens.Raw("output_index", codec.Count(has.index))
-	if has.at < 0 {
-		bare, err := announced(v)
-		if err != nil {
-			return "", err
-		}
-		t.write("response.output_item.added", index, lens.Raw("item", bare))
-	}
-	if err := t.pieces(v, []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}, has.blocks); err != nil {
-		return "", err
-	}
-	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
-	return v.Raw(), nil
-}
-
-// callForm returns where the client's call v has its arguments; false for any other item.
-func callForm(v rawjson.Value) (f form, ok bool) {
-	f, ok = calls[v.Get("type").Str()]
-	return f, ok && f.kind != middleware.KindBuiltin
-}
-
-// argumentsAsText returns v with the arguments of a call as a string: clients join the
-// deltas, which are strings.
-func argumentsAsText(v rawjson.Value) (rawjson.Value, error) {
-	f, ok := callForm(v)
-	if !ok || v.Get(f.args[0]).Kind() != rawjson.Object {
-		return v, nil
-	}
-	raw, err := on.Set(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw()))
-	if err != nil {
-		return v, err
-	}
-	return codec.ParseObject(raw)
-}
-
-// pieces writes the missing texts of an item, or the arguments of a call. place says which item
-// it is; blocks are the texts that the client has.
-func (t *transcript) pieces(v rawjson.Value, place []lens.Member, blocks []block) error {
-	if typ := v.Get("type").Str(); typ == "message" || typ == "reasoning" {
-		for _, list := range []string{"summary", "content"} {
-			i := int64(0)
-			for b := range v.Get(list).Each() {
-				if err := t.block(place, list, i, b, blocks); err != nil {
-					return err
-				}
-				i++
-			}
-		}
-	}
-	if f, ok := callForm(v); ok {
-		event, args := "response.function_call_arguments", textOr(v.Get(f.args[0]), `""`)
-		if f.kind == middleware.KindCustom {
-			event = "response.custom_tool_call_input"
-		}
-		t.write(event+".delta", slices.Concat(place, []lens.Member{lens.Raw("delta", args)})...)
-		t.write(event+".done", slices.Concat(place, []lens.Member{lens.Raw(f.args[0], args)})...)
-	}
-	return nil
-}
-
-// ownID returns an item with an id that no other item of the stream has: clients join
-// what has one id, or none.
-func (t *transcript) ownID(v rawjson.Value) (rawjson.Value, error) {
-	was := v.Get("id").Str()
-	switch {
-	case was != "" && !t.ids[was]:
-		return v, nil
-	case was == "":
-		was = "item"
-	case v.Get("type").Str() == "mcp_approval_request":
-		return v, codec.Unencodablef("two items of one id, of which one is answered by it")
-	}
-	id := was
-	for n := int64(2); t.ids[id]; n++ {
-		id = was + "_" + codec.Count(n)
-	}
-	raw, err := on.Set(v, lens.Text("id", id))
-	if err != nil {
-		return v, err
-	}
-	return codec.ParseObject(raw)
-}
-
-// textOr returns the JSON text of v, if v is a string, else other, a JSON text as
-// well.
-func textOr(v rawjson.Value, other string) string {
-	if v.Kind() == rawjson.String {
-		return v.Raw()
-	}
-	return other
-}
-
-// block writes what the client lacks of a block of a message or of reasoning: the part
-// without its text, the text in one delta, the text again, the part with its text. What
-// has no text comes as a part alone. place says of which item the block is, list in
-// which member of it, and i at which index; blocks are those that the client has.
-func (t *transcript) block(place []lens.Member, list string, i int64, b rawjson.Value, blocks []block) error {
-	typ := b.Get("type").Str()
-	key, event, part, counter := textMember(typ), "response."+typ, "response.content_part", "content_index"
-	if list == "summary" {
-		event, part, counter = "response.reasoning_summary_text", "response.reasoning_summary_part", "summary_index"
-	}
-	write := func(typ string, members ...lens.Member) {
-		t.write(typ, slices.Concat(place, []lens.Member{lens.Raw(counter, codec.Count(i))}, members)...)
-	}
-	whole, text := lens.Raw("part", b.Raw()), textOr(b.Get(key), `""`)
-	at := slices.IndexFunc(blocks, func(b block) bool { return b.list == list && b.index == i })
-	if key == "" || event == "response.text" {
-		if at < 0 {
-			write(part+".added", whole)
-			write(part+".done", whole)
-		}
-		return nil
-	}
-	annotations, probs := lens.None("annotations"), lens.None("logprobs")
-	if typ == "output_text" {
-		annotations.Raw, probs.Raw = "[]", "[]"
-	}
-	delta := text
-	if at < 0 {
-		write(part+".added", lens.Raw("part", on.Object(lens.Text("type", typ), lens.Text(key, ""), annotations)))
-	} else {
-		rest, ok := strings.CutPrefix(b.Get(key).Str(), blocks[at].text.String())
-		switch {
-		case !ok || rest != "" && blocks[at].ended:
-			return codec.ErrShown
-		case blocks[at].ended:
-			return nil
-		}
-		delta = rawjson.Quote(rest)
-	}
-	if at < 0 || delta != `""` {
-		write(event+".delta", lens.Raw("delta", delta), probs)
-	}
-	write(event+".done", lens.Raw(key, text), probs)
-	write(part+".done", whole)
-	return nil
 }

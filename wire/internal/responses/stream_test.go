@@ -137,12 +137,12 @@ func TestStreamsOfOtherShapes(t *testing.T) {
 		"arguments that are no text": eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+plainCall+`}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":{}}`),
 		"an output that is none":     eventStream(`{"type":"response.completed","response":{"output":{}}}`),
 	} {
-		_, err := format.DecodeResponse(nil, []byte(body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, name)
 	}
 }
 
-// What stands in another order than usual is read, if there is one way to read it.
+// Events in another order than usual are read, if there is one way to read them.
 func TestStreamsInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	const end = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
@@ -175,8 +175,8 @@ func TestStreamsInAnotherOrder(t *testing.T) {
 	}
 }
 
-// Comments, [DONE], CRLF, events without names or numbers and of unknown types
-// are read past, and do not hold anything back. Behind a call all is written anew.
+// Comments, [DONE], CRLF, events without names or numbers and of unknown types do not stop the
+// reader and hold nothing back. After a call everything is written anew.
 func TestFramings(t *testing.T) {
 	t.Parallel()
 	body := ": working\r\n\r\n" + strings.ReplaceAll(`data: {"type":"response.created","response":{"output":[]}}
@@ -236,7 +236,7 @@ func TestChangedEndOfAStream(t *testing.T) {
 
 func TestManyEvents(t *testing.T) {
 	t.Parallel()
-	_, err := format.DecodeResponse(nil, []byte(strings.Repeat(":\n\n", 1<<19+1)))
+	_, err := codec.Decode(format.NewStream(nil, nil), []byte(strings.Repeat(":\n\n", 1<<19+1)))
 	require.ErrorIs(t, err, codec.ErrIncomplete)
 }
 
@@ -305,7 +305,7 @@ func TestHostileStreamsInTime(t *testing.T) {
 		want error
 	}{"copies": {copies, codec.ErrIncomplete}, "texts": {texts, codec.ErrShape}, "deep": {deep, codec.ErrShape}} {
 		start := time.Now()
-		_, err := format.DecodeResponse(nil, []byte(c.body))
+		_, err := codec.Decode(format.NewStream(nil, nil), []byte(c.body))
 		require.ErrorIs(t, err, c.want, name)
 		require.Less(t, time.Since(start), 20*time.Second, name)
 	}

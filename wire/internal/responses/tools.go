@@ -55,8 +55,8 @@ type declared struct {
 	spaces []space
 }
 
-// space is a namespace, {"type": "namespace", "name": …, "tools": […]}. It is read
-// after what stands beside it.
+// space is a namespace, {"type": "namespace", "name": …, "tools": […]}. It is read after the
+// other tools.
 type space struct {
 	val    rawjson.Value
 	inside string
@@ -129,8 +129,8 @@ func (d *declared) tool(v rawjson.Value, namespace, inside string, listed bool) 
 //	{"type": "custom", "name": …, "format": …}
 //	{"type": "web_search"} or {"type": "mcp", "server_label": …}
 //
-// One that the provider runs goes by its type, a server of tools and a namespace
-// by its label. The Parameters of a custom tool are none: its input is text.
+// The name of a tool that the provider runs is its type, the name of a server of tools or a
+// namespace its label. A custom tool has no Parameters: its input is text.
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	if v.Kind() != rawjson.Object {
 		return t, codec.Shapef("%s where a tool should be", v.Kind())
@@ -159,9 +159,9 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	return t, in.Err
 }
 
-// toolKind says who runs a tool of that type. Some types are run by the provider
-// or by the client: v, the tool, says by whom. A type that is not known is hosted: the
-// client cannot have declared it.
+// toolKind returns who runs a tool of that type. Some types are run by the provider or by the
+// client: v, the tool, decides. A type that is not known is hosted: the client cannot have
+// declared it.
 func toolKind(v rawjson.Value, typ string) middleware.Kind {
 	switch typ {
 	case "function":
@@ -222,10 +222,9 @@ func (h *request) toolTexts(req *middleware.Request) ([]string, error) {
 	return raws, nil
 }
 
-// toolText returns a tool, which was that one: its own text with what has changed
-// in it, or afresh. A fresh one always says strict: its default is true here. Of a
-// custom tool the name and the description can change, of a tool of the provider
-// nothing.
+// toolText returns t, which was the tool was: its own text with its changes, or a fresh text.
+// A fresh tool always has strict, because its default is true here. The name and the
+// description of a custom tool can change; a tool of the provider cannot.
 func toolText(t, was middleware.Tool) (string, error) {
 	v, err := on.Value(t.Native)
 	if err != nil {

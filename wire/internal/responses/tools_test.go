@@ -56,7 +56,7 @@ func TestToolsOfNamespaces(t *testing.T) {
 	require.Equal(t, "a", req.Tools[0].Namespace)
 	require.Equal(t, "b", req.Tools[1].Namespace)
 	require.JSONEq(t, `{"b":1}`, string(req.Tools[1].Parameters))
-	resp, err := format.DecodeResponse(req, []byte(`{"object":"response","status":"completed","output":[{"type":"function_call","id":"fc","call_id":"c","name":"find","namespace":"b","arguments":"{}"}]}`))
+	resp, err := codec.Decode(format.NewStream(req, nil), []byte(`{"object":"response","status":"completed","output":[{"type":"function_call","id":"fc","call_id":"c","name":"find","namespace":"b","arguments":"{}"}]}`))
 	require.NoError(t, err)
 	require.Equal(t, "b", resp.Message.ToolCalls[0].Namespace)
 	out, err := editRequest(t, body, func(*middleware.Request) {})

@@ -30,8 +30,7 @@ func TestChangedStreamWhoseEndNamesSomeItems(t *testing.T) {
 	require.Contains(t, end, `"output":[`+plainMessage)
 }
 
-// A number that appears twice is in nobody's way as long as no event comes
-// or goes before it.
+// A number that appears twice does no harm as long as no event comes or goes before it.
 func TestDoubledNumberAtTheEndOfAStream(t *testing.T) {
 	t.Parallel()
 	resp := decodeResponse(t, casefile.Body(t, "before"))
@@ -41,7 +40,7 @@ func TestDoubledNumberAtTheEndOfAStream(t *testing.T) {
 	casefile.Expect(t, "after", string(out))
 }
 
-// The events of one item may stand among those of another.
+// The events of one item may come between the events of another.
 func TestChangedStreamWithInterleavedItems(t *testing.T) {
 	t.Parallel()
 	first := `{"type":"response.output_item.added","output_index":0,"item":` + strings.Replace(plainMessage, `"completed"`, `"in_progress"`, 1) + `}`

@@ -42,8 +42,8 @@ func requireUnits(t require.TestingT, text string) (free, written int) {
 	return free, written
 }
 
-// leaving returns what a client gets of body, with its own answer behind what is shown;
-// only what is shown if there is no answer.
+// leaving returns the bytes that a client gets of body, with its own answer after the shown
+// part; without an answer, only the shown part.
 func leaving(t require.TestingT, body string, size int) string {
 	s := format.NewStream(&middleware.Request{Tools: []middleware.Tool{{Name: "pay"}}}, nil)
 	for at := 0; at < len(body); at += size {
@@ -122,8 +122,8 @@ func requireHistory(t *testing.T, body string, want ...string) {
 	}
 }
 
-// Reasoning waits for what it leads to: behind a call that is given up, it was never
-// shown, and the later answer has its own.
+// Reasoning waits for the item that it leads to. If that is a call that is given up, the
+// reasoning was never shown, and the later answer has its own.
 func TestReasoningWaits(t *testing.T) {
 	t.Parallel()
 	tools := &middleware.Request{Tools: []middleware.Tool{{Name: "pay"}}}
@@ -202,7 +202,7 @@ func TestItemsOfUnknownTypes(t *testing.T) {
 		stream := eventStream(`{"type":"response.created","response":{"id":"resp_1"}}`, `{"type":"response.output_item.done","output_index":0,"item":`+item+`}`,
 			`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[]}}`)
 		for _, body := range []string{whole, stream} {
-			_, err := format.DecodeResponse(nil, []byte(body))
+			_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
 			if known {
 				require.NoError(t, err, item)
 			} else {
