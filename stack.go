@@ -84,7 +84,7 @@ func Stack(o Options) middleware.Middleware { return NewLayers(o).Chain() }
 // NewLayers returns the layers of Stack(o), to put middlewares between them. It panics with
 // the error of o.Validate.
 //
-//	stack := toolmend.NewLayers(o).Outside(middleware.LayerBudget, perModelCall).Chain()
+//	stack := toolmend.NewLayers(o).Outside(middleware.LayerAttempt, perModelCall).Chain()
 func NewLayers(o Options) middleware.Layers {
 	if err := o.Validate(); err != nil {
 		panic(err)
