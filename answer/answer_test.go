@@ -75,20 +75,20 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	cutOff := middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant(`{"n": 1}`), FinishReason: middleware.FinishLength})
 	for name, c := range map[string]struct {
-		sent       middlewaretest.Turn
-		o          answer.Options
-		code, told string
+		sent           middlewaretest.Turn
+		o              answer.Options
+		code, feedback string
 	}{
-		"prose":              {sent: middlewaretest.Text("It is 1."), code: "syntax", told: "Answer with one JSON value and nothing else"},
-		"prose around JSON":  {sent: middlewaretest.Text(`Sure! {"n": 1}`), code: "syntax", told: "no prose around it"},
-		"two fences":         {sent: middlewaretest.Text("```\n{\"n\": 1}\n```\nor\n```\n{\"n\": 2}\n```"), code: "syntax", told: "no code fences"},
-		"wrong in its fence": {sent: middlewaretest.Text("Here:\n```\n{\"n\": \"one\"}\n```"), code: "type", told: `[n] wanted integer; sent string "one"`},
-		"missing":            {sent: middlewaretest.Text(`{}`), code: "required", told: "JSON Schema of the answer"},
-		"two of a key":       {sent: middlewaretest.Text(`{"n": 1, "n": 2}`), code: "duplicate_key", told: "[n] duplicate key"},
-		"empty":              {sent: middlewaretest.Text(" "), code: "empty", told: "there is no text"},
-		"cut off":            {sent: cutOff, code: "truncated", told: "Send a shorter answer."},
-		"no repairs":         {sent: middlewaretest.Text("```\n{\"n\": 1}\n```"), o: answer.Options{Mend: mend.Off()}, code: "syntax", told: "no code fences"},
-		"a check": {sent: middlewaretest.Text("one two"), code: "check", told: "• too long\n",
+		"prose":              {sent: middlewaretest.Text("It is 1."), code: "syntax", feedback: "Answer with one JSON value and nothing else"},
+		"prose around JSON":  {sent: middlewaretest.Text(`Sure! {"n": 1}`), code: "syntax", feedback: "no prose around it"},
+		"two fences":         {sent: middlewaretest.Text("```\n{\"n\": 1}\n```\nor\n```\n{\"n\": 2}\n```"), code: "syntax", feedback: "no code fences"},
+		"wrong in its fence": {sent: middlewaretest.Text("Here:\n```\n{\"n\": \"one\"}\n```"), code: "type", feedback: `[n] wanted integer; sent string "one"`},
+		"missing":            {sent: middlewaretest.Text(`{}`), code: "required", feedback: "JSON Schema of the answer"},
+		"two of a key":       {sent: middlewaretest.Text(`{"n": 1, "n": 2}`), code: "duplicate_key", feedback: "[n] duplicate key"},
+		"empty":              {sent: middlewaretest.Text(" "), code: "empty", feedback: "there is no text"},
+		"cut off":            {sent: cutOff, code: "truncated", feedback: "Send a shorter answer."},
+		"no repairs":         {sent: middlewaretest.Text("```\n{\"n\": 1}\n```"), o: answer.Options{Mend: mend.Off()}, code: "syntax", feedback: "no code fences"},
+		"a check": {sent: middlewaretest.Text("one two"), code: "check", feedback: "• too long\n",
 			o: answer.Options{Check: func(_ context.Context, text string) ([]middleware.Issue, error) {
 				if strings.Contains(text, " two") {
 					return []middleware.Issue{{Message: "too long"}}, nil
@@ -104,7 +104,7 @@ func TestFaults(t *testing.T) {
 			require.Equal(t, middleware.Valid, resp.Report.Status)
 			first := resp.Report.Attempts[0]
 			require.Equal(t, c.code, first.Issues[0].Code)
-			require.Contains(t, first.Replies[0].Text(), c.told)
+			require.Contains(t, first.Replies[0].Text(), c.feedback)
 			require.Equal(t, 1, resp.Report.Final)
 
 			again := model.Requests()[1].Messages[1:]

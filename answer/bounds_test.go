@@ -66,9 +66,9 @@ func TestLongSchema(t *testing.T) {
 	long := json.RawMessage(`{"type": "object", "description": "` + strings.Repeat("x", 5000) + `", "properties": {"a": {"type": "array", "items": {"type": "integer", "minimum": 7}}}}`)
 	_, model, err := through(t, answer.Options{Schema: long}, middlewaretest.Text(`{"a": [7, 1, 2]}`), middlewaretest.Text(`{}`))
 	require.NoError(t, err)
-	told := model.Requests()[1].Messages[2].Text()
-	require.Contains(t, told, `a[1]: {"type": "integer", "minimum": 7}`)
-	require.Less(t, len(told), 1000)
+	feedback := model.Requests()[1].Messages[2].Text()
+	require.Contains(t, feedback, `a[1]: {"type": "integer", "minimum": 7}`)
+	require.Less(t, len(feedback), 1000)
 }
 
 // TestFailedTurnsAreBounded: the oldest failed turns go first, so that many

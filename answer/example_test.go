@@ -14,7 +14,7 @@ import (
 )
 
 // says plays a model that gives these answers, in order.
-func says(answers ...string) middleware.ModelCall {
+func scripted(answers ...string) middleware.ModelCall {
 	return func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		text := answers[0]
 		answers = answers[1:]
@@ -25,7 +25,7 @@ func says(answers ...string) middleware.ModelCall {
 // An answer in code fences is repaired. One that does not satisfy the schema
 // goes back to the model.
 func ExampleNew() {
-	model := says(
+	model := scripted(
 		"```json\n{\"city\": \"Oslo\", \"degrees\": \"mild\"}\n```",
 		"```json\n{\"city\": \"Oslo\", \"degrees\": 12}\n```",
 	)
@@ -40,8 +40,8 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	told, _, _ := strings.Cut(resp.Report.Attempts[0].Replies[0].Text(), "\n\n")
-	fmt.Println(told)
+	feedback, _, _ := strings.Cut(resp.Report.Attempts[0].Replies[0].Text(), "\n\n")
+	fmt.Println(feedback)
 	fmt.Println()
 	fmt.Println(resp.Message.Text(), resp.Report.Status, "after", len(resp.Report.Attempts), "attempts")
 	// Output:
@@ -65,7 +65,7 @@ type Line struct {
 // The answer is a Go value, and a check of your own sees it as one. The layers
 // for tool calls and for failures in transit stand inside.
 func ExampleFor() {
-	model := says(
+	model := scripted(
 		`{"number": "A-7", "lines": [{"text": "tea", "cents": 320}, {"text": "cake", "cents": 450}], "total": 700}`,
 		`{"number": "A-7", "lines": [{"text": "tea", "cents": 320}, {"text": "cake", "cents": 450}], "total": 770}`,
 	)
@@ -108,7 +108,7 @@ func ExampleNew_check() {
 		}
 		return nil, nil
 	}
-	model := says("a title that is long", "a title that is still long")
+	model := scripted("a title that is long", "a title that is still long")
 	call := answer.New(answer.Options{Check: short, MaxAttempts: 2})(model)
 	_, err := call(context.Background(), &middleware.Request{Messages: []middleware.Message{middleware.User("A title, please.")}})
 	fmt.Println(err)

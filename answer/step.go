@@ -118,7 +118,7 @@ func (s *answerStep) handle(ctx context.Context, resp *middleware.Response) (don
 	return true, &out, nil
 }
 
-// again appends the failed turn to the request, or ends the step.
+// reask appends the failed turn to the request, or ends the step.
 func (s *answerStep) reask(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
 	s.failures.Failed(loopstate.Text(sent))
 	why := s.failures.Ended(s.attempt, "invalid answer")
@@ -156,12 +156,12 @@ func (s *answerStep) exhausted(ctx context.Context) (done bool, _ *middleware.Re
 	return true, &out, nil
 }
 
-// wrong returns the reasons why the last answer is invalid, as an error.
+// invalidError returns the reasons why the last answer is invalid.
 func (s *answerStep) invalidError(reasons ...error) *Error {
 	return &Error{Response: s.last, Issues: s.issues, reasons: append(reasons, ErrInvalid), attempts: s.attempt}
 }
 
-// ended adds the issues of the last answer to the error of an ended context.
+// contextEnded adds the issues of the last answer to the error of an ended context.
 func (s *answerStep) contextEnded(err error) error {
 	if len(s.issues) == 0 {
 		return fmt.Errorf("answer: ended in attempt %d: %w", s.attempt, err)
@@ -169,7 +169,7 @@ func (s *answerStep) contextEnded(err error) error {
 	return fmt.Errorf("answer: ended after attempt %d: %w: %w", s.attempt, err, s.invalidError())
 }
 
-// cut does the same if the context interrupted a model call.
+// interrupted does the same if the context ended during a model call.
 func (s *answerStep) interrupted(ctx context.Context, err error) error {
 	if s.last == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err

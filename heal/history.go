@@ -623,10 +623,7 @@ func trimEnd(m *middleware.Message) bool {
 // hasEmptyContent reports whether a message has an empty text, or nothing at all. A tool may
 // return an empty result.
 func hasEmptyContent(m middleware.Message) bool {
-	if m.Role == middleware.RoleTool {
-		return false
-	}
-	return len(m.Parts)+len(m.ToolCalls) == 0 || slices.ContainsFunc(m.Parts, isEmptyText)
+	return m.Role != middleware.RoleTool && (len(m.Parts)+len(m.ToolCalls) == 0 || slices.ContainsFunc(m.Parts, isEmptyText))
 }
 
 const white = " \t\r\n"

@@ -19,7 +19,7 @@ type Set struct {
 }
 
 // Join combines the tools of several servers. If two servers have a tool of
-// the same name, the earlier server's tool is offered, and the table says why
+// the same name, the earlier server's tool is offered, and the table shows why
 // the other one is not. Options.Prefix avoids that. The caller still closes
 // the servers.
 func Join(servers ...*Server) *Set { return &Set{servers: slices.Clone(servers)} }

@@ -6,7 +6,7 @@
 //	agent, err := agentloop.New(call, agentloop.Options{Source: server.Tools})
 //
 // sdk is github.com/modelcontextprotocol/go-sdk/mcp. The list of tools is kept
-// up to date: when the server says that its tools have changed, the next model
+// up to date: when the server reports that its tools have changed, the next model
 // step gets the new tools. [Join] combines several servers.
 //
 // # The server is not trusted
@@ -22,7 +22,7 @@
 // the server's schema text, and [Server.Table] gives the reason.
 //
 // Hints such as readOnlyHint are claims of the server. They are in the table.
-// A tool is marked as destructive unless its hints say that it is not; the mark
+// A tool is marked as destructive unless its hints deny it; the mark
 // turns off two repairs. They have no other effect, unless [Options].Admit uses
 // them.
 //

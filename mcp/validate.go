@@ -22,7 +22,7 @@ import (
 //
 // The tool receives the repaired arguments. A call that stays invalid does not
 // reach it: the client gets a result with IsError, whose text of at most 8 KiB
-// is that of a re-ask of package argsvalidate. A valid call arrives as it was
+// is the text of a re-ask of package argsvalidate. A valid call arrives as it was
 // sent. A call of a tool that the server does not list goes on to the server,
 // unless mend.ToolName corrects its name.
 //
@@ -156,6 +156,6 @@ func (v *validator) violations(tool mcpcheck.Tool, res sdk.Result) []string {
 	if !ok || r == nil || r.IsError || r.StructuredContent == nil || len(tool.Output) == 0 {
 		return nil
 	}
-	text, _ := rawjson.Marshal(r.StructuredContent) // Notes says nothing about ""
+	text, _ := rawjson.Marshal(r.StructuredContent) // "" if it cannot be marshalled: Notes then adds nothing
 	return v.check.Notes(tool, string(text))
 }

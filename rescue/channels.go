@@ -8,7 +8,7 @@ import "strings"
 //	<|channel|>analysis<|message|>I need the weather.<|end|>
 //	<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
 //
-// The recipient may also stand behind the role: <|start|>assistant
+// The recipient may also follow the role: <|start|>assistant
 // to=functions.get_weather<|channel|>commentary. The prompt may have ended in
 // the role.
 //
@@ -59,14 +59,14 @@ func readHarmony(_ *form, s *source, at int) reading {
 	return r
 }
 
-// harmonyMessage reads one message. The token behind the arguments of a call may be
-// missing: a server stops at it, and models forget it.
+// harmonyMessage reads one message. The token after the arguments of a call
+// may be missing: a server stops at it, and models forget it.
 func (s *source) harmonyMessage(i int) reading {
 	header, body, v := s.harmonyHeader(i)
 	channel, to, isCall := harmonyFields(header)
 	switch {
 	case v == partial && s.final && !isCall:
-		return reading{match: complete, end: len(s.text)} // a header without a message says nothing
+		return reading{match: complete, end: len(s.text)} // a header without a message is ignored
 	case v != complete:
 		return reading{match: v, named: isCall}
 	case !isCall:

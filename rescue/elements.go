@@ -15,9 +15,9 @@ import (
 //	</parameter>
 //	</function>
 //
-// The schema of the tool says which values are strings, or an attribute does:
-// string="true" of DeepSeek, type="string" of Kimi K3. Models forget the mark behind a
-// value, and that behind the call.
+// A value is a string if the schema of the tool or an attribute declares one: DeepSeek
+// writes string="true", Kimi K3 type="string". The closing marks of values and calls may
+// be missing, because models forget them.
 func elementItem(f *form, s *source, i int) reading {
 	e := element{f: f, s: s, from: i, pos: i, next: append([]string{f.param, f.end}, f.closes...)}
 	if r := e.head(); r.match != complete || r.calls != nil {
@@ -37,7 +37,7 @@ type element struct {
 	f    *form
 	s    *source
 	from int      // where the call begins
-	pos  int      // what is before it was read
+	pos  int      // the text before it was read
 	name string   // of an offered tool
 	next []string // the marks that may follow a head or a parameter
 	mark int      // which of them is at pos
@@ -49,7 +49,7 @@ const (
 	endMark
 )
 
-// head reads the name, up to the mark behind it. A complete reading has a call only if the
+// head reads the name, up to the mark after it. A complete reading has a call only if the
 // element has no content.
 func (e *element) head() reading {
 	if v := e.s.matchLiteral(e.pos, e.f.call); v != complete {
@@ -136,7 +136,7 @@ func (e *element) parameter(arguments *object) reading {
 	return reading{match: complete}
 }
 
-// close reads the mark behind the call, which may be missing before one that closes the section.
+// close reads the closing mark of the call. It may be missing before a mark that closes the section.
 func (e *element) close(arguments string) reading {
 	if e.mark == endMark {
 		e.pos += len(e.f.end)
@@ -150,9 +150,9 @@ func (e *element) close(arguments string) reading {
 	return reading{match: complete, end: e.pos, calls: []call{c}}
 }
 
-// inside returns a raw value without what the markup adds to it. A line break at the
-// end is the markup's only if there is one at the beginning: vLLM removes both, and
-// llama.cpp what the template of the model adds.
+// inside returns a raw value without the line breaks and the CDATA that the markup adds.
+// A line break at the end is removed only if there is one at the beginning: vLLM removes
+// both, and llama.cpp removes those of the model's template.
 func (f *form) inside(value string) string {
 	const open, closing = "<![CDATA[", "]]>"
 	if inner, ok := strings.CutPrefix(value, "\n"); ok && f.lines {
@@ -167,9 +167,8 @@ func (f *form) inside(value string) string {
 // unescape undoes the escapes in an attribute.
 var unescape = strings.NewReplacer("&quot;", `"`, "&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// attribute returns the name in the head of an element, which may have quotes, and
-// what its other attributes say: "string", another type, "/" for an element without
-// content, or "".
+// attribute returns the name in the head of an element, which may have quotes. kind is the
+// type in its other attributes, "/" for an element without content, or "".
 func attribute(head string) (name, kind string) {
 	head = strings.TrimSpace(head)
 	if head == "" || head[0] != '"' && head[0] != '\'' {
@@ -265,7 +264,7 @@ func stepItem(f *form, s *source, i int) reading {
 	return r
 }
 
-// minimaxToken stands before each tag of MiniMax M3.
+// minimaxToken precedes each tag of MiniMax M3.
 const minimaxToken = "]<]minimax[>["
 
 // minimaxItem reads a call of MiniMax M3. A tag has the name of the parameter, and
@@ -309,7 +308,7 @@ func minimaxItem(_ *form, s *source, i int) reading {
 }
 
 // nested returns the value between two tags of MiniMax M3 as JSON: an object or a list
-// if tags stand in it, else what the schema of the tool says about the pointer.
+// if it has tags, else a value of the type in the tool's schema.
 func (t *tools) nested(name, pointer, text string, depth int) (string, bool) {
 	const open, closing = minimaxToken + "<", minimaxToken + "</"
 	if !strings.HasPrefix(strings.TrimLeft(text, white), open) || depth == maxDepth {

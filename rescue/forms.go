@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// form is one way to write calls: marks, and what stands between them. To add a
+// form is one way to write calls: marks, and the text between them. To add a
 // family of models, add its rows to forms, and their cases to TestTemplates.
 type form struct {
 	markup Markup
 	// opens begin a section of calls, and closes end it. inner begin a call that
-	// may stand without a section.
+	// may occur outside of a section.
 	opens, inner, closes []string
-	// item reads one call or more at a place of the section. The default is items.
+	// item reads one or more calls at an index of the section. The default is items.
 	item func(f *form, s *source, i int) reading
 	// read reads the whole form in place of section.
 	read func(f *form, s *source, at int) reading
-	// parts are the marks of a call in an item that has such.
+	// parts are the marks of a call inside a section.
 	parts
-	// shared means that the opening marks may begin something else: a section
-	// without a call is then not read, and else it is a fault.
+	// shared means that the opening marks also begin other text: a section without a
+	// call is then ignored. Without shared it is malformed.
 	shared bool
 	// strict means that nothing but a closing mark may follow the calls.
 	strict bool
@@ -34,13 +34,12 @@ type form struct {
 
 // parts are the marks of one call.
 type parts struct {
-	call, head string // before and behind the name
-	end        string // behind the call
+	call, head string // before and after the name
+	end        string // after the call
 	// A parameter is its mark, its key, keyEnd, perhaps the mark of its value, and
 	// the value up to valueEnd.
 	param, keyEnd, value, valueEnd string
-	// lines means that a line break behind the mark of a value belongs to the
-	// markup, and then one at its end does.
+	// lines means that the markup puts a value between two line breaks.
 	lines bool
 	loose func(f *form, s *source, name string, from int) func(at int) match
 }
@@ -142,8 +141,8 @@ func dsml(space string) parts {
 // marks returns the openers of a form.
 func (f *form) marks() []string { return append(slices.Clone(f.opens), f.inner...) }
 
-// closers are the closing marks whose content may be any text. One that stands
-// outside of a call shows that a call was closed too early.
+// closers are the closing marks of raw values and their calls. A closer outside of a call
+// shows that the call ended too early: its value held a closing mark.
 var closers = func() (all []string) {
 	for _, f := range forms {
 		if f.valueEnd != "" {
@@ -154,7 +153,7 @@ var closers = func() (all []string) {
 	return slices.Compact(all)
 }()
 
-// tails are tokens behind a call that some servers leave in the text.
+// tails are tokens after a call that some servers leave in the text.
 var tails = []string{"<|eom_id|>", "<|eot_id|>", "<|eot|>", "<|im_end|>", "<|role_end|>", "[/TOOL_CALLS]", "<|python_end|>", "<|tool_response>"}
 
 // thinking are the marks around reasoning that a server left in the text. A
@@ -187,13 +186,13 @@ type table struct {
 	at     [256][]opener
 	first  [256][]opener   // of the forms that begin an answer
 	named  []opener        // of those that begin with the name of a tool
-	stop   [256]bool       // bytes at which the scanner looks closer
-	next   [256]bool       // bytes that stand second in a mark
+	stop   [256]bool       // bytes at which the scanner tries to read
+	next   [256]bool       // the second bytes of marks
 	chosen map[Markup]bool // by the options
 }
 
-// newTable returns the forms of these markups; of all, if they are nil. The marks of
-// reasoning, closers, backticks and line ends are looked at whatever the markups are.
+// newTable returns the forms of these markups, or of all markups for nil. The scanner always
+// stops at the marks of reasoning, closers, backticks and line ends.
 func newTable(markups []Markup) *table {
 	t := &table{chosen: map[Markup]bool{}}
 	for _, m := range markups {

@@ -6,9 +6,8 @@ import (
 	"github.com/toolmend/toolmend/mend"
 )
 
-// inJSON reads a call, or an array of calls, that is written as JSON: an object
-// with a name and arguments, which some models put into a member of its own. keyed is
-// that of form.
+// inJSON reads a call, or an array of calls, from JSON: an object with a name and
+// arguments, which some models wrap in another object. See form.keyed.
 func (t *tools) inJSON(v rawjson.Value, keyed bool) ([]call, issue) {
 	if list := v.Get("tool_calls"); list.Kind() == rawjson.Array && v.Len() == 1 {
 		v = list
@@ -52,10 +51,10 @@ var envelope = map[string]member{
 	"id": unused, "type": unused, "index": unused, "call_id": unused, "tool_call_id": unused,
 }
 
-// wrappers are the members that the whole call may stand in.
+// wrappers are the members that may hold the whole call.
 var wrappers = []string{"function", "tool_call"}
 
-// unwrapped returns the object in a wrapper of v, or v. key is that of the wrapper.
+// unwrapped returns the object in a wrapper of v, or v. key is the key of the wrapper.
 func unwrapped(v rawjson.Value) (inner rawjson.Value, key string) {
 	for _, key := range wrappers {
 		if inner := v.Get(key); inner.Kind() == rawjson.Object {
@@ -120,10 +119,9 @@ func (t *tools) keyedJSON(v rawjson.Value) (call, issue) {
 	return call{}, issue{"ambiguous", "it must have the name of one tool as its only member"}
 }
 
-// called returns the call of a tool that stands in v. Missing arguments are an empty
-// object: models leave them out for tools without parameters, and argsvalidate knows
-// which are required. Arguments in a string are those of OpenAI's format, which
-// models have seen.
+// called returns the call that v holds. Models leave out the arguments of tools without
+// parameters, so missing arguments are an empty object; argsvalidate checks the required
+// ones. Arguments may be JSON in a string, as in OpenAI's format.
 func (t *tools) called(written string, arguments, v rawjson.Value) (call, issue) {
 	name, ok := t.find(written)
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// rescued returns a copy of resp with the calls of f, and without their markup
-// in whole, the text of the parts of that kind. What is left of several parts
-// stands in the first one. Native values are dropped, because they hold the markup.
+// withCalls returns a copy of resp with the calls of f and without their markup. whole is
+// the text of all parts of that kind; the rest of it becomes one part. Native values are
+// dropped, because they hold the markup.
 func (s *rescueStep) withCalls(resp *middleware.Response, f findings, whole string, kind middleware.PartKind) *middleware.Response {
 	out := *resp
 	out.Native, out.Message = nil, resp.Message.Clone()
@@ -41,8 +41,8 @@ func (s *rescueStep) withCalls(resp *middleware.Response, f findings, whole stri
 	return &out
 }
 
-// rest returns what is left of a text without its calls: what stands between
-// them, and the text and the reasoning inside of a markup.
+// rest returns the text around the calls, and the text and the reasoning that a markup of
+// whole answers has inside.
 func rest(f findings, whole string) (text, thought string) {
 	var b, t strings.Builder
 	at := 0
@@ -86,5 +86,5 @@ func reasoning(m middleware.Message) string {
 	return b.String()
 }
 
-// blank reports whether there is nothing but white space in s.
+// blank reports whether s has only white space.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -53,7 +53,7 @@ func (c *cursor) nested(closing byte, key, value func() (string, match)) (string
 	return "[" + strings.Join(elements, ", ") + "]", v
 }
 
-// each moves behind an opening mark, reads what commas separate, and moves behind
+// each reads the values that commas separate, from the opening mark to the index after
 // closing.
 func (c *cursor) each(closing byte, read func() match) match {
 	c.i = c.space(c.i + 1)
@@ -78,7 +78,7 @@ func (c *cursor) each(closing byte, read func() match) match {
 	return partial
 }
 
-// named returns the key that a JSON string holds, and moves behind the colon at i.
+// named returns the key that a JSON string holds, and moves past the colon at i.
 func (c *cursor) named(text string, i int) (string, match) {
 	switch c.matchLiteral(i, ":") {
 	case partial:
@@ -139,7 +139,7 @@ func pythonItem(_ *form, s *source, i int) reading {
 	}
 }
 
-// call reads a call at i. The verdict is notCall if there is no call at all.
+// call reads a call at i. It matches none if there is no call.
 func (p *python) call() (call, reading) {
 	from := p.i
 	p.i = p.identifier(p.i)
@@ -240,8 +240,7 @@ func (p *python) number() (string, match) {
 	return strconv.FormatFloat(f, 'g', -1, 64), complete
 }
 
-// key reads the key of a dictionary and its colon. It must be a string, as that of a
-// JSON object is.
+// key reads the key of a dictionary and its colon. The key must be a string, as in JSON.
 func (p *python) key() (string, match) {
 	if c := p.text[p.i]; c != '"' && c != '\'' {
 		return "", malformed
@@ -282,10 +281,10 @@ func (p *python) str(quote byte) (string, match) {
 	return "", partial
 }
 
-// escapes are those of one letter.
+// escapes are the escapes of one letter.
 var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, 'b': "\b", 'f': "\f", 'a': "\a", 'v': "\v", '0': "\x00", '\n': ""}
 
-// escape reads a backslash and what belongs to it. Python keeps the backslash of
+// escape reads a backslash and its escape. Python keeps the backslash of
 // an escape that it does not know.
 func (p *python) escape(b *strings.Builder) match {
 	if p.i+1 == len(p.text) {
@@ -380,8 +379,8 @@ func (g *gemma) read() (string, match) {
 	return text, complete
 }
 
-// str reads a string between two quotes. There are no escapes: a quote is a token
-// that no text has. v says whether the first one has arrived.
+// str reads a string between two quotes. There are no escapes: a quote is a token that no
+// text has. v is the match of the first quote.
 func (g *gemma) str(v match) (string, match) {
 	if v == partial {
 		return "", partial
@@ -395,7 +394,7 @@ func (g *gemma) str(v match) (string, match) {
 	return rawjson.Quote(g.text[from : from+n]), complete
 }
 
-// key reads a key and the colon behind it.
+// key reads a key and the colon after it.
 func (g *gemma) key() (string, match) {
 	if v := g.matchLiteral(g.i, g.quote); v != none {
 		text, v := g.str(v)

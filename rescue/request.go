@@ -6,13 +6,13 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// quotedInRequest reports whether the request quotes a call of the text, or the call that
-// cannot be made, in a message that is not the assistant's. White space,
-// escapes of JSON and of HTML do not count, so that a call in a web page or in
-// the JSON of a tool's result is found.
+// quotedInRequest reports whether a call in the text, or the malformed call, also occurs in a
+// message of the request that is not the assistant's. The comparison ignores white space and
+// the escapes of JSON and HTML, because the call may come from a web page or from a tool's
+// result.
 //
-// For each call the work is linear in the size of the request. maxCalls limits
-// the number of calls.
+// For each call the work is linear in the size of the request. maxCalls limits the number of
+// calls.
 func quotedInRequest(req *middleware.Request, whole string, f findings) bool {
 	var wanted []string
 	for _, p := range f.pieces {
@@ -52,8 +52,8 @@ func quotedInRequest(req *middleware.Request, whole string, f findings) bool {
 	return false
 }
 
-// A call that cannot be made has no certain end. It stands in the request if its
-// beginning does, in bytes of plain text. Less than minQuote holds no argument.
+// A malformed call has no certain end, so quotedInRequest compares its beginning: at least
+// minQuote bytes, which include an argument, and at most maxQuote.
 const (
 	minQuote = 24
 	maxQuote = 64
@@ -63,8 +63,7 @@ const (
 var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#34;", `"`, "&#39;", "'", "&apos;", "'", "&amp;", "&",
 	`\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u003C`, "<", `\u003E`, ">", `\u0022`, `"`, `\n`, "", `\r`, "", `\t`, "", `\/`, "/")
 
-// plain returns a text without white space, backslashes and escapes, for
-// comparing.
+// plain returns a text without white space, backslashes and escapes, for comparisons.
 func plain(s string) string {
 	for range 2 { // JSON in JSON, or HTML in JSON
 		s = entities.Replace(s)

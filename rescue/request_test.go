@@ -48,7 +48,7 @@ func TestStandsInTheRequest(t *testing.T) {
 				require.Empty(t, resp.Message.ToolCalls)
 				require.Equal(t, text, resp.Message.Text())
 				require.Len(t, asked, 1)
-				require.Contains(t, resp.Report.Notes[0], "stands in the request")
+				require.Contains(t, resp.Report.Notes[0], "occurs in the request")
 			}
 		})
 	}

@@ -5,7 +5,7 @@
 //		argsvalidate.New(argsvalidate.Options{}),
 //		rescue.New(rescue.Options{}),
 //		retry.New(retry.Options{}),
-//	)(model) // a model with tools, behind a server that loses some of its calls
+//	)(model) // a model with tools, on a server that leaves some calls in the text
 //
 // Open models write a call as text: <tool_call>{"name": …}</tool_call>. The
 // server has to parse it. If the server fails to, the call arrives in the text
@@ -22,12 +22,12 @@
 //   - it is complete markup of one of [Markups], with one possible reading;
 //   - it names an offered tool, or exactly one offered tool is meant (mend.Name);
 //   - its arguments are a whole JSON object, or text that mend.Syntax reads as one;
-//   - it does not stand in a code block, between backticks, behind a quotation
-//     mark, in a quotation or behind words such as "for example";
+//   - it is not in a code block, between backticks or in a quotation, and does not
+//     follow a quotation mark or words such as "for example";
 //   - it is not in the model's reasoning. There is one exception: the answer
 //     has no text, and the call is the last thing in the reasoning;
-//   - it does not stand in the request. A web page or a file that holds a call
-//     must not be able to make it. Messages of the assistant do not count;
+//   - it does not occur in the request, so a web page or a file cannot inject a
+//     call. Messages of the assistant do not count;
 //   - its tool is not marked as destructive, unless Options.AllowDestructive
 //     is set.
 //
@@ -39,9 +39,9 @@
 //
 // # What happens to the rest
 //
-// Text before and behind a call stays as it is. An answer that holds a call
-// which is not certain is sent back to the model once, with a user message that
-// says why. The issue in the report has one of these codes:
+// The text before and after a call is not changed. If a call in an answer is not
+// certain, the model is asked once more, with a user message that gives the reason.
+// The issue in the report has one of these codes:
 //
 //   - truncated: the length limit cut the call;
 //   - incomplete: the text ends inside the call, for another reason;
@@ -56,19 +56,19 @@
 //   - unread: an offered tool is named in the marks of a call, in a markup that is
 //     not read. It is sent back only with Options.ReaskUnread. See [Unread].
 //
-// A text that stands in the request is passed on without that, because the
+// A text that occurs in the request is passed on without a re-ask, because the
 // model may be quoting it. If the length limit cut the last of several calls,
 // the calls before it are returned.
 //
 // # Streams
 //
-// Text that cannot begin a call is passed to the sink at once. Text that may
-// begin one is held until that is decided, but at most 4 KiB of it, for at most
-// 2 s: then it is passed on, if need be from another goroutine while the model
-// call waits for more. A call of an offered tool is held to its end. If a call
-// is found in text that the sink has, EventReset is sent, and the text without
-// the call follows. The result does not depend on how the text was split, with
-// one exception: markup that is not read is not asked about once it was shown.
+// Text that cannot begin a call is passed to the sink at once. Text that may begin a
+// call is held until that is decided, but at most 4 KiB of it, for at most 2 s. Then
+// it is passed on, if necessary from another goroutine while the model call waits for
+// more. A call of an offered tool is held to its end. If the sink already has the text
+// of a call, EventReset is sent, and the text without the call follows. The result does
+// not depend on how the text was split, with one exception: the model is not asked
+// about unknown markup that was already shown.
 //
 // # Files
 //
@@ -77,9 +77,8 @@
 // those in JSON, elements.go those with raw values, python.go those in Python and
 // in Gemma's notation, channels.go answers that are markup as a whole. source.go and
 // json.go have what readers share, tools.go the offered tools and their schemas.
-// step.go calls the model and asks again, errors.go has the error, message.go writes the response, request.go
-// looks for a call in the request, held.go holds a stream, and timed.go limits how
-// long.
+// step.go calls the model and re-asks it, errors.go has the error, message.go writes the
+// response, request.go looks for a call in the request, and gate.go holds a stream.
 package rescue
 
 import (
@@ -128,7 +127,7 @@ type Options struct {
 	// Without it the model is asked to call such a tool properly.
 	AllowDestructive bool
 	// Destructive are names of tools that count as marked. No provider's format
-	// has such a mark, so behind package transport this is the only one.
+	// has such a mark, so with package transport this is the only one.
 	Destructive []string
 }
 

@@ -220,7 +220,7 @@ func TestNoCalls(t *testing.T) {
 // TestReasks: a call that is not certain is sent back once, with its reason.
 func TestReasks(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ text, code, says string }{
+	for name, c := range map[string]struct{ text, code, contains string }{
 		"cut by the limit":              {"<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Os\x00", "truncated", "shorter"},
 		"cut at the mark":               {"I look.\n<tool_call>\x00", "truncated", "shorter"},
 		"ends early":                    {`<tool_call>{"name": "get_weather", "arguments": {"city": "Os`, "incomplete", "ends inside"},
@@ -263,7 +263,7 @@ func TestReasks(t *testing.T) {
 			first := resp.Report.Attempts[0]
 			require.Equal(t, c.code, first.Issues[0].Code)
 			require.Len(t, first.Replies, 1)
-			require.Contains(t, first.Replies[0].Text(), c.says)
+			require.Contains(t, first.Replies[0].Text(), c.contains)
 			history := asked[1].Messages
 			require.Equal(t, strings.TrimSuffix(c.text, "\x00"), history[len(history)-2].Text())
 			require.Equal(t, first.Replies[0].Text(), history[len(history)-1].Text())

@@ -9,9 +9,9 @@ import (
 	"github.com/toolmend/toolmend/internal/calltext"
 )
 
-// scanner finds the calls in a text. The text may grow between two runs. Each
-// byte is read a bounded number of times: a reader that finds no call decides
-// that near its opener, and nothing behind any other opener is read twice.
+// scanner finds the calls in a text. The text may grow between two runs. Each byte is read a
+// bounded number of times: a reader decides near its opener that there is no call, and the
+// text after a call's opener is read once.
 type scanner struct {
 	source
 	table *table
@@ -20,11 +20,11 @@ type scanner struct {
 	retryAt    int           // no reader is asked again before the text has this length
 	undecided  bool          // the text at pos may become a call
 	safeFrom   int           // no text before this index can be a part of a call, although pos is before it
-	named      bool          // and names an offered tool
+	named      bool          // the text at pos names an offered tool
 	pieces     []piece       // in order
-	fault      *fault        // the first call that cannot be made
-	strayClose bool          // a closing mark stands outside of a call
-	begin      int           // of the answer, behind reasoning
+	fault      *fault        // the first malformed call
+	strayClose bool          // there is a closing mark outside of a call
+	begin      int           // of the answer, after the reasoning
 	blank      bool          // the answer up to pos is white space
 	think      string        // the mark that ends the reasoning at pos; "" outside
 	inside     calltext.Code // the code at pos
@@ -42,11 +42,11 @@ type piece struct {
 	markup Markup
 }
 
-// fault is a call that cannot be made.
+// fault is a malformed call.
 type fault struct {
 	issue
 	start  int
-	inner  int // the index behind the opener
+	inner  int // the index after the opener
 	markup Markup
 }
 
@@ -102,8 +102,8 @@ func (s *scanner) thought() bool {
 	return false
 }
 
-// endThought makes everything up to pos reasoning. The calls in it are kept for the
-// case that no answer follows, if they are its last words.
+// endThought makes everything up to pos reasoning. Calls at its end are kept: they count if no
+// answer follows.
 func (s *scanner) endThought(mark string) {
 	s.thoughts = nil
 	if n := len(s.pieces); n > 0 && s.fault == nil && s.space(s.pieces[n-1].end) == s.pos {
@@ -114,7 +114,7 @@ func (s *scanner) endThought(mark string) {
 	s.begin, s.blank = s.pos, true
 }
 
-// call reads a call at pos. It returns true if it moved on.
+// call reads a call at pos, and reports whether it moved.
 func (s *scanner) call() bool {
 	if s.inside.In() {
 		if len(s.pieces) > 0 { // the code may be the rest of a value that was closed too early
@@ -140,7 +140,7 @@ func (s *scanner) call() bool {
 	return false
 }
 
-// next returns the byte behind pos; at the end of the text '/', which closing marks have.
+// next returns the byte after pos, or '/' at the end of the text, where a closing mark may follow.
 func (s *scanner) next() byte {
 	if s.pos+1 < len(s.text) {
 		return s.text[s.pos+1]
@@ -199,7 +199,7 @@ func (s *scanner) compare(o opener, best *opened) {
 // rank orders what several forms match at one place.
 var rank = [...]int{none: 0, malformed: 1, partial: 2, complete: 3}
 
-// apply records what was read at pos and moves behind it, or waits for more text.
+// apply records the reading at pos and moves past it, or waits for more text.
 func (s *scanner) apply(best opened) bool {
 	inner := s.pos + len(best.by.mark)
 	switch {
@@ -292,7 +292,7 @@ func (s *scanner) tagAt() (string, match) {
 	}
 }
 
-// parameterAt matches the tag of a parameter that the tool declares, behind white space.
+// parameterAt matches the tag of a parameter that the tool declares, after white space.
 func (s *scanner) parameterAt(i int, tool string) match {
 	if i = s.space(i); i == len(s.text) {
 		return partial
@@ -332,27 +332,27 @@ func (s *scanner) toolNearby(begin int) match {
 	return none
 }
 
-// aroundNames are words that stand between the mark of a call and the name of its tool.
+// aroundNames are words that may come between the mark of a call and the name of its tool.
 var aroundNames = []string{"function", "functions", "tool", "tools", "call", "tool_calls", "json", "to", "recipient", "invoke", "default_api"}
 
-// leads reports whether nothing but white space stands before pos in the answer, so
-// that the answer may be asked for again before any of it is shown.
+// atStart reports whether the answer has only white space before pos. The model can then be
+// re-asked before any text is shown.
 func (s *scanner) atStart() bool { return blank(s.text[s.begin:s.pos]) }
 
-// later puts off the next look at a long text that ends at end until it has
-// doubled, so that the work stays linear.
+// retryLater puts off the next attempt to read a long text until it has doubled, so that the
+// work stays linear.
 func (s *scanner) retryLater(end int) {
 	if n := end - s.pos; n > maxName {
 		s.retryAt = s.pos + 2*n
 	}
 }
 
-// addPiece records a piece. A piece without calls is what the length limit left of one,
-// or an answer of Harmony or Kimi K3 that calls nothing.
+// addPiece records a piece. A piece without calls is a call that the length limit cut, or an
+// answer of Harmony or Kimi K3 without calls.
 func (s *scanner) addPiece(p piece) { s.pieces = append(s.pieces, p) }
 
-// fail records a call that cannot be made. What follows is not read, because
-// it may be a part of that call.
+// fail records a malformed call. The text after it is not read, because it may be a part of
+// that call.
 func (s *scanner) fail(f fault) {
 	if s.fault == nil {
 		s.fault = &f
@@ -393,8 +393,7 @@ func (s *scanner) unfinished() issue {
 	return issue{"incomplete", "the message ends inside the call"}
 }
 
-// code follows code blocks and code between backticks. It returns true if it
-// moved on.
+// code follows code blocks and code between backticks, and reports whether it moved.
 func (s *scanner) code() bool {
 	if s.text[s.pos] == '\n' {
 		s.inside.Break()
@@ -448,7 +447,7 @@ func (s *scanner) quoted() bool {
 	return s.text[first] == '>'
 }
 
-// findings is what a text holds.
+// findings are the calls in a text, or the reason why there is none.
 type findings struct {
 	pieces []piece
 	fault  *fault
@@ -478,7 +477,7 @@ func (s *scanner) finish() findings {
 	return s.certain(f)
 }
 
-// certain returns f, or a fault if the calls in it may not be meant.
+// certain returns f, or a fault if the model may not have meant the calls.
 func (s *scanner) certain(f findings) findings {
 	calls, mixed := 0, false
 	for _, p := range f.pieces {
@@ -515,7 +514,7 @@ func callsOf(pieces []piece) (all []call) {
 	return all
 }
 
-// last reports whether the calls end the text.
+// endsWithCalls reports whether the calls are the end of the text.
 func (s *scanner) endsWithCalls() bool {
 	n := len(s.pieces)
 	return s.fault == nil && n > 0 && s.space(s.pieces[n-1].end) == len(s.text)
@@ -530,8 +529,8 @@ func (f findings) doubt(code, what string) findings {
 // introduces matches words that introduce an example.
 var introduces = regexp.MustCompile(`(?i)\b(examples?|e\.g|for instance|looks? like|such as|would (be|call|look|write)|syntax|placeholder)\b`)
 
-// shown reports whether the line before a call, or the part of its own line
-// before it, introduces an example.
+// introduced reports whether the words before a call, on its line or on the line before,
+// introduce an example.
 func (s *scanner) introduced(at int) bool {
 	before := strings.TrimRight(s.text[max(min(s.begin, at), at-maxName):at], " \t\r\n")
 	return introduces.MatchString(before[strings.LastIndexByte(before, '\n')+1:])

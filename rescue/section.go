@@ -50,7 +50,7 @@ func section(f *form, s *source, at int) reading {
 	}
 }
 
-// sectionEnd reads the end of a section at i, behind calls that end at end. The reading matches
+// sectionEnd reads the end of a section at i, after calls that end at end. The reading matches
 // none if the section goes on.
 func (f *form) sectionEnd(s *source, i, end int, calls []call) reading {
 	switch n, v := s.matchAny(i, append(f.closes, f.opens...)...); {
@@ -98,7 +98,7 @@ func items(f *form, s *source, i int) reading {
 	return pythonItem(f, s, i)
 }
 
-// jsonItem reads an object or a list of objects, perhaps behind a word.
+// jsonItem reads an object or a list of objects, perhaps after a word.
 func jsonItem(f *form, s *source, i int) reading {
 	if f.call != "" && s.matchLiteral(i, f.call) == complete {
 		i += len(f.call)
@@ -169,7 +169,7 @@ func namedItem(f *form, s *source, i int) reading {
 	return f.callEnd(s, r, fenced)
 }
 
-// callEnd reads the closing mark of a call behind its arguments, and the end of their code
+// callEnd reads the closing mark of a call after its arguments, and the end of their code
 // block. The mark may be missing if the model stopped there.
 func (f *form) callEnd(s *source, r reading, fenced bool) reading {
 	end := s.space(r.end)
@@ -294,8 +294,8 @@ func readBare(f *form, s *source, at int) reading {
 // notJSON is the issue of a call in JSON that cannot be parsed.
 var notJSON = issue{"unreadable", "it is not JSON"}
 
-// bareItem reads calls that stand without marks: in JSON, or a list in Python. An
-// object without arguments is none: an answer that is data may well have a name.
+// bareItem reads calls without marks: in JSON, or a list in Python. An object without
+// arguments is no call, because data in an answer may have a name too.
 func bareItem(f *form, s *source, i int) reading {
 	if i == len(s.text) {
 		return waiting(false)
@@ -325,10 +325,9 @@ func bareItem(f *form, s *source, i int) reading {
 	return reading{match: complete, end: end, calls: calls}
 }
 
-// intended decides about an answer of nothing but JSON that is not a call. It may
-// be meant as one: it has the form of a call, of a tool that is not offered, or it
-// is not JSON and names an offered tool. Otherwise, and if it is long, it is the
-// answer. mark must follow it.
+// intended decides whether an answer of nothing but JSON was meant as a call: it has the form
+// of a call to a tool that is not offered, or it is not JSON and names an offered tool. Any
+// other JSON, and long JSON, is the answer. mark must follow it.
 func (s *source) intended(r reading, at int, mark string) reading {
 	if len(s.text)-at > maxHeld { // each opener reads a bounded text
 		return reading{}
@@ -355,8 +354,7 @@ func (s *source) intended(r reading, at int, mark string) reading {
 	return malformedCall("uncertain", "it has the form of a call, but "+r.issue.what)
 }
 
-// begins reports whether JSON that has not arrived in full may be a call: its
-// first key is a member of one.
+// begins reports whether incomplete JSON may be a call: its first key is a member of a call.
 func begins(text string) bool {
 	text = strings.TrimLeft(text, "[{"+white)
 	key, _, ok := strings.Cut(strings.TrimPrefix(text, `"`), `"`)

@@ -15,18 +15,19 @@ type source struct {
 	tools *tools
 	ends  map[string]lastMark
 
-	spelled int // places at which JSON was read in another spelling
-	last    int // the last one
+	spelled int // number of places at which JSON was read in another spelling
+	last    int // the last of these places
 }
 
-// mostSpelled limits spelled: each place may cost a look at the rest of the text.
+// mostSpelled limits spelled, because each place may cost a search through the rest of the text.
 const mostSpelled = 128
 
-// lastMark is where a mark stands last in a text of a length.
+// lastMark is the last index of a mark in a text of this length.
 type lastMark struct{ at, length int }
 
-// match says what the text at a place is: no call, the beginning of something
-// that may be a call, one or more calls, or a call that cannot be made.
+// match is the result of comparing the text at an index with a markup: none is no call,
+// partial may become a call, complete is one or more calls, malformed is a call that cannot
+// be made.
 type match = calltext.State
 
 const (
@@ -39,15 +40,15 @@ const (
 // anySize reads JSON of any size.
 var anySize = calltext.AnySize
 
-// reading is what a markup finds at a place.
+// reading is the result of reading a markup at an index.
 type reading struct {
 	match     match
-	end       int    // of a whole one: the index behind it
-	calls     []call // of a whole one
+	end       int    // if complete: the index after it
+	calls     []call // if complete
 	named     bool   // an offered tool is named: the text is held until it is decided
-	truncated bool   // of a whole one: the length limit cut a call behind these
-	issue     issue  // of a broken one
-	// A markup of whole answers has the answer's text and reasoning inside.
+	truncated bool   // if complete: the length limit cut a call after these
+	issue     issue  // if malformed
+	// The answer's text and reasoning, in a markup of whole answers.
 	text, thought string
 }
 
@@ -61,16 +62,15 @@ type call struct {
 // issue is why a call is not made.
 type issue struct{ code, what string }
 
-// brokenBy is a call that cannot be made.
+// malformedCall returns the reading of a call that cannot be made.
 func malformedCall(code, what string) reading {
 	return reading{match: malformed, issue: issue{code, what}}
 }
 
-// waiting is a call that may be whole once more text has arrived.
+// waiting returns the reading of a call that needs more text.
 func waiting(named bool) reading { return reading{match: partial, named: named} }
 
-// missing is the reading of a text that ends, or goes on in another way than the
-// markup does.
+// missing returns the reading of a call in which a mark is partial or missing.
 func (s *source) missing(v match, what string, named bool) reading {
 	if v == partial {
 		return waiting(named)
@@ -78,8 +78,8 @@ func (s *source) missing(v match, what string, named bool) reading {
 	return malformedCall("unreadable", what)
 }
 
-// rest ends a section of calls at the end of the text. If the length limit cut the
-// text, the whole calls stay.
+// rest returns the reading of a section at the end of the text. If the length limit cut the
+// text, the complete calls count.
 func (s *source) rest(calls []call, named bool) reading {
 	if len(calls) > 0 && s.final && s.cut {
 		return reading{match: complete, end: len(s.text), calls: calls, truncated: true}
@@ -98,8 +98,8 @@ func (s *source) space(i int) int {
 	return i
 }
 
-// matchLiteral reports whether lit stands at i: whole, more if the text ends inside
-// of it, or notCall.
+// matchLiteral compares the text at i with lit. It returns partial if the text ends inside of
+// lit.
 func (s *source) matchLiteral(i int, lit string) match {
 	switch rest := s.text[i:]; {
 	case strings.HasPrefix(rest, lit):
@@ -110,8 +110,8 @@ func (s *source) matchLiteral(i int, lit string) match {
 	return none
 }
 
-// matchAny is literal for the first of several texts. It returns its index, -1
-// if none stands at i.
+// matchAny is matchLiteral for several texts. It returns the index of the first complete one,
+// or -1.
 func (s *source) matchAny(i int, lits ...string) (int, match) {
 	best := none
 	for n, lit := range lits {
@@ -125,14 +125,14 @@ func (s *source) matchAny(i int, lits ...string) (int, match) {
 	return -1, best
 }
 
-// stops reports whether the text ends at i for good, by the model's will.
+// stops reports whether the model ended the text at i.
 func (s *source) stops(i int) bool { return i == len(s.text) && s.final && !s.cut }
 
 // maxName is the length in bytes of the longest name of a tool or a parameter.
 const maxName = 256
 
-// findStop returns the text from i up to stop, which must be near. A line break may
-// stand only right before stop.
+// findStop returns the text from i up to stop, which must be near. A line break is
+// allowed only right before stop.
 func (s *source) findStop(i int, stop string) (text string, after int, v match) {
 	window := s.text[i:min(len(s.text), i+maxName+len(stop))]
 	at := strings.Index(window, stop)
@@ -155,7 +155,7 @@ func (s *source) findStop(i int, stop string) (text string, after int, v match) 
 	return "", 0, none
 }
 
-// identifier returns the index behind the name of a tool or a parameter at i.
+// identifier returns the end of the name of a tool or a parameter at i.
 func (s *source) identifier(i int) int {
 	from := i
 	for i < len(s.text) && i-from <= maxName && isName(s.text[i]) {
@@ -164,14 +164,13 @@ func (s *source) identifier(i int) int {
 	return i
 }
 
-// isName reports whether a byte may stand in the name of a tool.
+// isName reports whether the name of a tool may have this byte.
 func isName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("_-.:/", c) >= 0
 }
 
-// json reads the object or the array at i, which one of marks follows. Its text may
-// be spelled as mend.Syntax accepts it. fixed means that the value is not the text at
-// i as it stands.
+// json reads the object or the array at i, which one of marks follows. It accepts the
+// spellings that mend.Syntax repairs; fixed reports whether a repair was necessary.
 func (s *source) json(i int, marks ...string) (v rawjson.Value, end int, fixed bool, _ match) {
 	v, end, got := calltext.JSON(s.text, i)
 	switch got {
@@ -206,10 +205,10 @@ func (s *source) callWith(name string, i, from int, marks ...string) reading {
 	return reading{match: complete, end: end, calls: []call{{name: name, arguments: v.Raw(), body: s.text[from:end]}}}
 }
 
-// raw returns where a raw value that starts at i ends. That is the first closer
-// that one of next follows, with white space between. A value may hold the closer
-// elsewhere. loose may accept an earlier end, for models that forget the closer, or
-// say that there are two readings: then the verdict is broken.
+// raw returns the end of a raw value that starts at i. It ends at the first closer that one of
+// next follows, with white space between. Elsewhere the closer is a part of the value. loose
+// may accept an earlier end, for models that forget the closer. It returns malformed if there
+// are two readings.
 func (s *source) raw(i int, closer string, next []string, loose func(at int) match) (end, after int, v match) {
 	for at := i; ; at++ {
 		n := strings.IndexByte(s.text[at:], closer[0])
@@ -238,8 +237,8 @@ func (s *source) raw(i int, closer string, next []string, loose func(at int) mat
 	}
 }
 
-// closes accepts at as the end of a value without its closing mark. If that mark
-// follows anywhere, the value may go on to it: the verdict is broken.
+// closes accepts at as the end of a value without its closing mark. It returns malformed if the
+// mark follows later, because the value may end there.
 func (s *source) closes(at int, mark string) match {
 	last, known := s.ends[mark]
 	if !known || last.length != len(s.text) {

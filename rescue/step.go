@@ -87,7 +87,7 @@ func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middle
 		whole = reasoning(resp.Message)
 	}
 	if quotedInRequest(s.req, whole, f) {
-		s.tally.Note("rescue: a call in the text was not made, because it stands in the request")
+		s.tally.Note("rescue: a call in the text was not made, because it occurs in the request")
 		return resp, false
 	}
 	if f.fault == nil && !s.o.AllowDestructive {
@@ -115,7 +115,7 @@ func (s *rescueStep) find(resp *middleware.Response, text string) findings {
 	return sc.finish()
 }
 
-// ends reports whether the calls are the last thing in a text.
+// endsWithCalls reports whether the calls are the end of a text.
 func endsWithCalls(f findings, text string) bool {
 	if f.fault != nil {
 		return true
@@ -124,7 +124,7 @@ func endsWithCalls(f findings, text string) bool {
 	return n > 0 && blank(text[f.pieces[n-1].end:])
 }
 
-// sparing turns a call to a destructive tool into a fault.
+// refuseDestructive turns a call to a destructive tool into a fault.
 func (s *rescueStep) refuseDestructive(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
@@ -136,9 +136,9 @@ func (s *rescueStep) refuseDestructive(f findings) findings {
 	return f
 }
 
-// complete turns a call with an empty string for a required parameter into a
-// fault: small models write that for what they do not know. If the model writes the
-// call again, it means it.
+// refuseEmpty turns a call with an empty string for a required parameter into a fault: small
+// models write that for values that they do not know. If the model repeats the call, it is
+// made.
 func (s *rescueStep) refuseEmpty(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
@@ -150,7 +150,7 @@ func (s *rescueStep) refuseEmpty(f findings) findings {
 	return f
 }
 
-// refuse asks the model once more, or returns the response as it is.
+// refuse re-asks the model, or returns the response unchanged.
 func (s *rescueStep) refuse(resp *middleware.Response, f *fault, attempt int) (_ *middleware.Response, again bool) {
 	issues := []middleware.Issue{{Code: f.code, Message: string(f.markup) + ": " + f.what}}
 	again = attempt < s.o.MaxAttempts

@@ -59,7 +59,7 @@ func wantsJSON(req *middleware.Request) bool {
 	})
 }
 
-// find returns the offered tool that a model means by a name.
+// find returns the offered tool that a name in a text means.
 func (t *tools) find(name string) (string, bool) {
 	if _, ok := t.byName[name]; ok {
 		return name, true
@@ -73,12 +73,11 @@ func (t *tools) find(name string) (string, bool) {
 	return t.matcher.Match(name)
 }
 
-// schema returns what the tool declares; nil if it declares nothing that can be
-// read.
+// schema returns the schema of a tool, or nil if it has none that can be read.
 func (t *tools) schema(name string) *view.View {
 	v, known := t.views[name]
 	if !known {
-		v, _ = view.Read(t.byName[name].Parameters) // a nil View says nothing
+		v, _ = view.Read(t.byName[name].Parameters) // a nil View declares nothing
 		if t.views == nil {
 			t.views = map[string]*view.View{}
 		}
@@ -143,8 +142,8 @@ func isOtherKind(text string, kinds view.Kinds) bool {
 	return kind != rawjson.String && kinds.Has(view.KindsOf(kind)) && !fraction
 }
 
-// typed is argument for a value whose type the markup may say. ok is false if it is
-// not of that type.
+// typed is argument for a value whose type may be in the markup. ok is false if the value does
+// not have that type.
 func (t *tools) typed(name, key, raw, kind string) (value string, ok bool) {
 	switch kind {
 	case "":
@@ -160,9 +159,9 @@ func (t *tools) typed(name, key, raw, kind string) (value string, ok bool) {
 	return text, err == nil
 }
 
-// add adds an argument that the model wrote without quotes. A value may hold
-// markup, so that an argument which the tool does not declare, or which occurs
-// twice, may be a part of another value. A tool that declares nothing takes all.
+// add adds an argument that the model wrote without quotes. An argument that the tool does not
+// declare, or that occurs twice, is an issue: it may be a part of another value that holds
+// markup. A tool that declares nothing accepts every argument.
 func (t *tools) add(o *object, name, key, value string) issue {
 	v := t.schema(name)
 	switch {
@@ -220,8 +219,7 @@ func (o *object) text() string {
 	return o.b.String() + "}"
 }
 
-// mentioned reports whether JSON that has not arrived in full names an offered
-// tool.
+// mentioned reports whether incomplete JSON names an offered tool.
 func (t *tools) mentioned(text string) bool {
 	return slices.ContainsFunc(t.names, func(name string) bool {
 		return strings.Contains(text, rawjson.Quote(name)) || strings.Contains(text, "'"+name+"'")

@@ -9,11 +9,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// transcript is how a conversation stands in a plain prompt.
+// transcript is the form of a conversation in a plain prompt.
 type transcript struct {
-	user, assistant string // what a message starts with
-	tool            string // what the result of a tool starts with, in the words of form.result
-	lead            string // what the model goes on from, where it may call tools
+	user, assistant string // the first words of a message
+	tool            string // the first words of a tool's result, as form.result writes it
+	lead            string // the last words of the prompt, if the model may call tools
 }
 
 // transcript takes the names that the format has for question and answer.
@@ -33,7 +33,7 @@ type completion struct {
 	complete func(ctx context.Context, prompt string, stop []string) (string, error)
 }
 
-// call asks once. What the model goes on from is put before its text, so that a
+// call asks once. The last words of the prompt are put before the model's text, so that a
 // thought is read as one.
 func (c completion) call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	tr := c.form.transcript()
@@ -66,7 +66,7 @@ func (c completion) call(ctx context.Context, req *middleware.Request) (*middlew
 	return &middleware.Response{Message: middleware.Assistant(text), Model: req.Model, FinishReason: middleware.FinishStop}, nil
 }
 
-// prompt writes the conversation, up to where the model goes on.
+// prompt writes the conversation, up to the words that the model continues.
 func (tr transcript) prompt(ms []middleware.Message) (string, error) {
 	var b strings.Builder
 	for i, m := range ms {
@@ -86,7 +86,7 @@ func (tr transcript) prompt(ms []middleware.Message) (string, error) {
 	return b.String() + tr.lead, nil
 }
 
-// said is a text of the model. A ReAct text carries its own markers.
+// ofModel writes a text of the model. A ReAct text carries its own markers.
 func (tr transcript) ofModel(text string) string {
 	if tr.lead != tr.assistant && isMarker(text) {
 		return text
@@ -94,8 +94,8 @@ func (tr transcript) ofModel(text string) string {
 	return tr.assistant + " " + text
 }
 
-// asked is a text from outside: results have their label already, and so that
-// no other line gets one, those that look like it are quoted.
+// fromOutside writes a text of the user or of a tool. Results have their label already. Other
+// lines that look like a label are quoted.
 func (tr transcript) fromOutside(text string) string {
 	own := func(line string) bool {
 		return isMarker(line) || strings.HasPrefix(line, tr.user) || strings.HasPrefix(line, tr.assistant)

@@ -28,7 +28,7 @@ type Error struct {
 	repeated bool
 }
 
-// Error says what is wrong with the last text. It does not quote the text.
+// Error returns the reason why the last text could not be used. It does not quote the text.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v after %d: the last text could not be used: %s", ErrExhausted, e.attempts, e.problem)
 	if e.repeated {

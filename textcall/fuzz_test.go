@@ -121,7 +121,7 @@ func TestLinear(t *testing.T) {
 					read(t, f, text)
 				}
 				c := call("c1", "search", many)
-				_, err := textcall.New(textcall.Options{Format: f})(says("Final Answer: x"))(t.Context(),
+				_, err := textcall.New(textcall.Options{Format: f})(modelWriting("Final Answer: x"))(t.Context(),
 					request(all...).With(middleware.Assistant(many, c), middleware.ToolReply(c, many)))
 				require.NoError(t, err)
 			}

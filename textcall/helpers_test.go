@@ -39,7 +39,7 @@ func request(tools ...middleware.Tool) *middleware.Request {
 }
 
 // says is a model that always writes text.
-func says(text string) middleware.ModelCall {
+func modelWriting(text string) middleware.ModelCall {
 	return func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		return &middleware.Response{Message: middleware.Assistant(text), FinishReason: middleware.FinishStop}, nil
 	}
@@ -51,7 +51,7 @@ func read(t testing.TB, f textcall.Format, text string, tools ...middleware.Tool
 	if len(tools) == 0 {
 		tools = all
 	}
-	resp, err := textcall.New(textcall.Options{Format: f, MaxAttempts: 1, OnExhausted: middleware.Pass})(says(text))(t.Context(), request(tools...))
+	resp, err := textcall.New(textcall.Options{Format: f, MaxAttempts: 1, OnExhausted: middleware.Pass})(modelWriting(text))(t.Context(), request(tools...))
 	require.NoError(t, err)
 	return resp
 }

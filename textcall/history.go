@@ -6,7 +6,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// concerns reports whether there is anything in a request to be put into text.
+// concerns reports whether a request has tools or calls to be written as text.
 func concerns(req *middleware.Request) bool {
 	isFunction := func(t middleware.Tool) bool { return t.Kind == middleware.KindFunction }
 	return slices.ContainsFunc(req.Tools, isFunction) || slices.ContainsFunc(req.Messages, hasFunctionCall)
@@ -36,18 +36,17 @@ func (s *textStep) textual() *middleware.Request {
 	}
 	r.ToolChoice.Name = ""
 	if r.ToolChoice.Mode == middleware.ToolRequired {
-		r.ToolChoice.Mode = middleware.ToolAuto // said in words: the tools that are left need not be the ones
+		r.ToolChoice.Mode = middleware.ToolAuto // the system message demands the call: the tools that are left may be others
 	}
 	r.Stop = withStop(r.Stop, s.stop())
 	return r.WithSystem(s.instructions(s.tools))
 }
 
-// maxStops is how many stop words OpenAI takes (API reference, stop). The text
-// is cut locally in any case.
+// maxStops is the number of stop words that OpenAI accepts (API reference, stop). The text is
+// also cut locally.
 const maxStops = 4
 
-// withStop returns stops with word, where it has room and is missing. stops is
-// the caller's to change.
+// withStop returns stops with word, unless stops is full or has it. It does not modify stops.
 func withStop(stops []string, word string) []string {
 	if word == "" || len(stops) >= maxStops || slices.Contains(stops, word) {
 		return stops
@@ -55,9 +54,8 @@ func withStop(stops []string, word string) []string {
 	return append(stops, word)
 }
 
-// inText writes the function calls in ms and their replies as text. A batch becomes
-// a row of calls, each with its result, as the model is asked to work; so roles
-// alternate.
+// inText writes the function calls in ms and their replies as text. Each call of a batch is
+// followed by its result, as the instructions demand, so roles alternate.
 func inText(f form, t toolset, ms []middleware.Message) []middleware.Message {
 	out := make([]middleware.Message, 0, len(ms))
 	for i := 0; i < len(ms); {
@@ -90,8 +88,8 @@ func (t toolset) written(c middleware.ToolCall) string {
 	return c.Native.Raw
 }
 
-// turnInText appends one message and the replies to its calls. Calls that are
-// no functions stay, with their replies.
+// turnInText appends one message and the replies to its calls. Calls to tools of other kinds
+// stay, with their replies.
 func turnInText(f form, t toolset, out []middleware.Message, m middleware.Message, replies []middleware.Message) []middleware.Message {
 	replies = slices.Clone(replies)
 	takeReply := func(id string) (middleware.Message, bool) {
@@ -150,7 +148,7 @@ func result(f form, m middleware.Message) middleware.Message {
 	return u
 }
 
-// withText returns parts with text for all that is text in them, in its place.
+// withText returns parts with text in place of their text parts.
 func withText(parts []middleware.Part, text string) []middleware.Part {
 	var out []middleware.Part
 	done := text == ""

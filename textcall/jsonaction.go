@@ -10,12 +10,11 @@ import (
 // jsonForm is a JSON block with the keys action and action_input.
 type jsonForm struct{}
 
-// stop is not needed: what follows the block is dropped.
+// stop returns no stop word, because the text after the block is dropped.
 func (jsonForm) stop() string { return "" }
 
-// instructions leave answers as they are. Other systems want each message to be
-// a block, which models that chat forget; theirs is understood all the same, see
-// finalAction.
+// instructions ask for a block for calls only. Other systems want each message to be a block,
+// which models forget when they chat; such an answer is read too, see finalAction.
 func (jsonForm) instructions(t toolset) string {
 	return t.described() + "To use a tool, write one JSON block in this form, and nothing after it:\n\n" +
 		jsonExample(t) + "\n\n" +
@@ -39,8 +38,7 @@ func (jsonForm) reminder(t toolset) string {
 	return s + "If you know the final answer, write it as plain text, without such a block."
 }
 
-// call writes the block with the arguments in it byte for byte, where they are
-// JSON.
+// call writes the block. Arguments that are JSON are written unchanged.
 func (jsonForm) call(before string, c middleware.ToolCall) string {
 	if before = strings.TrimSpace(before); before != "" {
 		before = quoted(before, isJSONForm) + "\n\n"
@@ -48,8 +46,8 @@ func (jsonForm) call(before string, c middleware.ToolCall) string {
 	return before + fence + "json\n" + `{"action": ` + rawjson.Quote(c.Name) + `, "action_input": ` + jsonInput(c.Arguments) + "}\n" + fence
 }
 
-// jsonInput writes arguments so that they are read back as they are: JSON as
-// itself, any other text as a JSON string.
+// jsonInput writes arguments so that reading returns them unchanged: JSON as it is, any other
+// text as a JSON string.
 func jsonInput(args string) string {
 	args = strings.TrimSpace(args)
 	if args == "" {
@@ -61,8 +59,7 @@ func jsonInput(args string) string {
 	return rawjson.Quote(args)
 }
 
-// result says which tool it is of: nothing else does, where results follow one
-// another.
+// result names the tool, because several results may follow one another.
 func (jsonForm) result(m middleware.Message) string {
 	from := "the tool"
 	if m.ToolName != "" {
@@ -77,14 +74,13 @@ func isJSONForm(line string) bool {
 	return isFence(line) || holdsKey(line, "action", "action_input", "tool_input") || isMarker(line)
 }
 
-// The keys of an action, and the names that other systems have for them. The
-// first that is there counts.
+// The keys of an action, and their names in other systems. The first key of an object counts.
 var (
 	nameKeys  = []string{"action", "tool", "name"}
 	inputKeys = []string{"action_input", "tool_input", "arguments"}
 )
 
-// holdsKey reports whether one of keys stands in a text as a quoted word.
+// holdsKey reports whether a text has one of keys as a quoted word.
 func holdsKey(s string, keys ...string) bool {
 	for _, key := range keys {
 		if strings.Contains(s, `"`+key+`"`) || strings.Contains(s, "'"+key+"'") {

@@ -40,14 +40,14 @@ type actions struct {
 	many   int
 	start  int // of the first
 	action jsonAction
-	broken string // what is wrong with a block that was meant for an action
-	cut    string // the same of one that is not closed
+	broken string // the problem of a block that was meant for an action
+	cut    string // the same for a block that is not closed
 }
 
 // jsonAction is a JSON object with an action in it.
 type jsonAction struct {
 	name  rawjson.Value
-	input rawjson.Value // absent: there is none
+	input rawjson.Value // may be absent
 }
 
 // mostBroken bounds the search: each brace that is never closed costs a scan of the
@@ -117,7 +117,7 @@ func meansAction(s string, t toolset) bool {
 	return holdsKey(s, "action", "tool") && slices.ContainsFunc(t.declared, func(d middleware.Tool) bool { return strings.Contains(s, d.Name) })
 }
 
-// balanced returns where the braces and brackets that s starts with are closed.
+// balanced returns the end of the braces or brackets that s starts with.
 // ok is false if they are not; end is then the length of s.
 func balanced(s string) (end int, ok bool) {
 	depth := 0
@@ -162,7 +162,7 @@ func firstOf(v rawjson.Value, keys []string) (string, rawjson.Value) {
 	return "", rawjson.Value{}
 }
 
-// reading reads the one action of a text. before is the text in front of it.
+// reading reads the one action of a text. before is the text before it.
 func (a jsonAction) reading(before string, t toolset) reading {
 	if a.name.Kind() != rawjson.String || blank(a.name.Str()) {
 		return fault("its action is not the name of a tool")
@@ -183,9 +183,9 @@ func (a jsonAction) reading(before string, t toolset) reading {
 	return reading{kind: isCall, text: beforeBlock(before), name: name, input: a.arguments(t, name), certain: true}
 }
 
-// arguments returns the input as ToolCall.Arguments: every value as it is written,
-// 0, "", false and null included. Strings that hold JSON, or the only property of
-// a tool, are the exception.
+// arguments returns the input as ToolCall.Arguments. Values such as 0, "", false and null are
+// returned unchanged. A string is read as JSON, or as the only property of the tool, if it can
+// be.
 func (a jsonAction) arguments(t toolset, name string) string {
 	switch a.input.Kind() {
 	case rawjson.Invalid: // takesNothing
@@ -195,7 +195,7 @@ func (a jsonAction) arguments(t toolset, name string) string {
 		return a.input.Raw()
 	}
 	if _, one := t.onlyString(name); a.input.Str() == "" && !one {
-		return a.input.Raw() // "" is a value: argsvalidate says what the tool wants
+		return a.input.Raw() // "" is a value: argsvalidate checks it
 	}
 	return t.arguments(name, a.input.Str(), a.input.Raw())
 }

@@ -35,13 +35,12 @@ var labels = []struct {
 // emphasis is the markdown that models put around markers.
 const emphasis = "*_`#"
 
-// markerOf returns the marker at the start of a line, and what follows it. It
-// takes any letter case, a number (Action 2:), white space and markdown around
-// the words: **Action:** search, ### Final Answer:, Action_Input : x. open: the
-// emphasis goes on in what follows.
+// markerOf returns the marker at the start of a line, and the rest of the line. It accepts any
+// letter case, a number (Action 2:), white space and markdown around the words: **Action:**
+// search, ### Final Answer:, Action_Input : x. inEmphasis reports whether the rest of the line
+// is still inside the emphasis.
 func markerOf(line string) (l label, rest string, inEmphasis bool) {
-	// Each step below looks at the front of what the one before has left, so
-	// that a line is read once.
+	// Each step continues where the one before ended, so a line is read once.
 	words := strings.TrimLeft(line, " \t"+emphasis)
 	inEmphasis = strings.ContainsAny(line[:len(line)-len(words)], "*_`")
 	for _, l := range labels {
@@ -78,8 +77,7 @@ func afterWord(s, word string) (string, bool) {
 	return s[len(word):], true
 }
 
-// lines yields the lines of s with their ends, of which isEnd says what they
-// are.
+// lines yields the lines of s with their ends. isEnd reports whether a character ends a line.
 func lines(s string, isEnd func(rune) bool) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for s != "" {
@@ -100,8 +98,8 @@ func lines(s string, isEnd func(rune) bool) iter.Seq[string] {
 	}
 }
 
-// isNewline reports whether r ends a line of a model's text. JSON strings may
-// hold the other breaks.
+// isNewline reports whether r ends a line of a model's text. Other breaks may occur in JSON
+// strings.
 func isNewline(r rune) bool { return r == '\n' || r == '\r' }
 
 // isBreak reports whether a model may take r for the end of a line.
@@ -109,8 +107,7 @@ func isBreak(r rune) bool {
 	return '\n' <= r && r <= '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029'
 }
 
-// quoted returns a text from outside with "> " before each line that could be
-// taken for one of the model's own.
+// quoted returns a text from outside with "> " before each line that looks like the model's.
 func quoted(s string, own func(line string) bool) string {
 	var b strings.Builder
 	for line := range lines(s, isBreak) {
@@ -128,8 +125,8 @@ func isMarker(line string) bool {
 	return l != none
 }
 
-// indented returns s with its lines after the first set in, so that none of
-// them starts like a line of the prompt.
+// indented returns s with its lines after the first indented, so that none of them starts like
+// a line of the prompt.
 func indented(s string) string {
 	var b strings.Builder
 	for line := range lines(quoted(s, isMarker), isBreak) {
@@ -141,8 +138,7 @@ func indented(s string) string {
 	return b.String()
 }
 
-// afterThinking returns what follows a leading <think>…</think>, as models
-// write it that reason in their text.
+// afterThinking returns the text after a leading <think>…</think>, in which some models reason.
 func afterThinking(s string) string {
 	if t, ok := strings.CutPrefix(strings.TrimSpace(s), "<think>"); ok {
 		if _, after, ok := strings.Cut(t, "</think>"); ok {
@@ -152,14 +148,14 @@ func afterThinking(s string) string {
 	return s
 }
 
-// fence is what a code block starts and ends with.
+// fence starts and ends a code block.
 const fence = "```"
 
 // isFence reports whether a line starts or ends a code block.
 func isFence(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " \t"), fence) }
 
-// unfenced returns what is inside if s is one code block and nothing else, else
-// s. The end of the block may be missing.
+// unfenced returns the content if s is one code block and nothing else, or else s. The end of
+// the block may be missing.
 func unfenced(s string) string {
 	s = strings.TrimSpace(s)
 	inner, ok := strings.CutPrefix(s, fence)
@@ -175,8 +171,8 @@ func unfenced(s string) string {
 	return strings.TrimRight(strings.TrimLeft(strings.TrimLeft(inner, " \t"), "\r\n"), " \t\r\n")
 }
 
-// tag returns the name of a language at the start of a code block. It ends the
-// line, or what follows is JSON.
+// tag returns the name of a language at the start of a code block. A line end or JSON follows
+// it.
 func tag(s string) string {
 	n := 0
 	for n < len(s) && (s[n] >= '0' && s[n] <= '9' || s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z' || strings.IndexByte("+-_", s[n]) >= 0) {

@@ -18,9 +18,8 @@ const observationStop = "\nObservation:"
 // stop ends the text where the model would go on to make up a result.
 func (reactForm) stop() string { return observationStop }
 
-// instructions follow the prompt of the paper, with a list of tools that is
-// always the request's. The text is put together from pieces, so that nothing
-// in a description has a meaning for a template.
+// instructions follow the prompt of the paper, with the tools of the request. The text is not
+// a template, because a description could contain template syntax.
 func (reactForm) instructions(t toolset) string {
 	return "Answer the question as well as you can. " + t.described() + "Use this format:\n\n" +
 		"Question: the question to answer\n" +
@@ -43,8 +42,8 @@ func reactAction(t toolset) string {
 		"Action Input: {\"argument\": ...}\n"
 }
 
-// reminder leaves out the tools' descriptions, which the model still has, and
-// the way out where a tool must be used.
+// reminder leaves out the tools' descriptions, which the model still has. If a tool must be
+// used, it leaves out the final answer too.
 func (reactForm) reminder(t toolset) string {
 	s := t.names() + "\n\nWrite\n\n" + reactAction(t)
 	if t.must {
@@ -64,9 +63,9 @@ func (reactForm) call(before string, c middleware.ToolCall) string {
 	return before + "Action: " + oneLine(c.Name) + "\nAction Input: " + reactInput(c.Arguments)
 }
 
-// reactInput writes arguments so that they are read back as they are: as
-// themselves where that does it, else as a JSON string. An object always does:
-// no line of JSON starts with a marker, and its strings hold no line breaks.
+// reactInput writes arguments so that reading returns them unchanged: as they are if possible,
+// or else as a JSON string. An object is always written as it is: no line of JSON starts with
+// a marker, and its strings have no line breaks.
 func reactInput(args string) string {
 	args = strings.TrimSpace(args)
 	if doc, err := rawjson.Parse(args, anySize); err == nil && doc.Root().Kind() == rawjson.Object {
@@ -84,7 +83,7 @@ func (reactForm) result(m middleware.Message) string {
 	return "Observation: " + resultText(m, isMarker)
 }
 
-// resultText is what a tool returned. It is not trusted: lines that look like the
+// resultText returns the text of a tool's result. It is not trusted: lines that look like the
 // model's own are quoted.
 func resultText(m middleware.Message, own func(line string) bool) string {
 	text := m.Text()

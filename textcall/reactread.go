@@ -79,7 +79,7 @@ func (r *reactText) fault(t toolset) string {
 
 // reactText is a text cut at its markers.
 type reactText struct {
-	before            strings.Builder // thoughts, and what has no marker
+	before            strings.Builder // thoughts, and text without a marker
 	thoughts          int
 	actions           int
 	name              string // as written
@@ -87,13 +87,13 @@ type reactText struct {
 	input             string
 	answered          bool
 	answer            string
-	actionAfterAnswer bool // an action and its input behind the final answer
+	actionAfterAnswer bool // an action and its input follow the final answer
 	observed          bool // the text went on with an Observation, which was cut
 
-	at         label         // whose text the lines belong to
-	inEmphasis bool          // its emphasis has to end
+	at         label         // the marker of the current lines
+	inEmphasis bool          // the emphasis of the marker has not ended
 	code       calltext.Code // of the input or the answer
-	pending    bool          // an Action behind the final answer, which may be words of it
+	pending    bool          // an Action after the final answer, which may be a part of it
 }
 
 // splitReact goes through a text line by line, once.
@@ -133,8 +133,8 @@ func splitReact(text string) *reactText {
 // opensBlock reports whether a line starts a code block that goes on.
 func opensBlock(line string) bool { return isFence(line) && strings.Count(line, fence) == 1 }
 
-// starts reports whether a marker counts at this place. Behind the final answer
-// markers are words of the answer, except for an action with its input.
+// starts reports whether a marker counts here. After the final answer, markers are words of
+// the answer, except for an action with its input.
 func (r *reactText) starts(l label) bool {
 	switch {
 	case r.at == finalAnswer:

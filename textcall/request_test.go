@@ -81,21 +81,21 @@ func TestToolChoice(t *testing.T) {
 	t.Parallel()
 	custom := middleware.Tool{Name: "draw", Kind: middleware.KindCustom}
 	for name, tc := range map[string]struct {
-		choice  middleware.ToolMode
-		only    string
-		tools   []middleware.Tool
-		says    []string // in the system message; none: there is no such message
-		silent  string   // not in it
-		choice2 middleware.ToolMode
-		only2   string
+		choice   middleware.ToolMode
+		only     string
+		tools    []middleware.Tool
+		contains []string // in the system message; none: there is no such message
+		silent   string   // not in it
+		choice2  middleware.ToolMode
+		only2    string
 	}{
-		"auto":             {tools: all, says: []string{"Names of the tools: search, calculator, now, free\n"}, silent: "You must"},
+		"auto":             {tools: all, contains: []string{"Names of the tools: search, calculator, now, free\n"}, silent: "You must"},
 		"none":             {choice: middleware.ToolNone, tools: all},
-		"required":         {choice: middleware.ToolRequired, tools: all, says: []string{"You must use a tool now."}},
-		"only":             {only: "now", tools: all, says: []string{"Names of the tools: now\n", "You must use the tool now now."}, silent: "calculator"},
+		"required":         {choice: middleware.ToolRequired, tools: all, contains: []string{"You must use a tool now."}},
+		"only":             {only: "now", tools: all, contains: []string{"Names of the tools: now\n", "You must use the tool now now."}, silent: "calculator"},
 		"only another":     {only: "draw", tools: []middleware.Tool{search, custom}, only2: "draw"},
 		"none of the rest": {choice: middleware.ToolNone, tools: []middleware.Tool{search, custom}, choice2: middleware.ToolNone},
-		"rest not forced":  {choice: middleware.ToolRequired, tools: []middleware.Tool{search, custom}, says: []string{"You must"}, silent: "draw"},
+		"rest not forced":  {choice: middleware.ToolRequired, tools: []middleware.Tool{search, custom}, contains: []string{"You must"}, silent: "draw"},
 	} {
 		for format, f := range formats {
 			t.Run(name+" "+format, func(t *testing.T) {
@@ -108,12 +108,12 @@ func TestToolChoice(t *testing.T) {
 				for _, tool := range got.Tools {
 					require.Equal(t, middleware.KindCustom, tool.Kind)
 				}
-				if len(tc.says) == 0 {
+				if len(tc.contains) == 0 {
 					require.Len(t, got.Messages, 1)
 					require.Empty(t, got.Stop)
 					return
 				}
-				for _, s := range tc.says {
+				for _, s := range tc.contains {
 					require.Contains(t, got.Messages[0].Text(), s)
 				}
 				if tc.silent != "" {
@@ -185,7 +185,7 @@ func TestHistoryWithoutTools(t *testing.T) {
 		"a\nObservation: b":               "a\nObservation: b",
 		"":                                "",
 	} {
-		resp, err := textcall.New(textcall.Options{})(says(text))(t.Context(), req)
+		resp, err := textcall.New(textcall.Options{})(modelWriting(text))(t.Context(), req)
 		require.NoError(t, err)
 		require.Equal(t, want, resp.Message.Text())
 		require.Empty(t, resp.Message.ToolCalls)

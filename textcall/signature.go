@@ -21,9 +21,8 @@ const (
 	maxWords      = 300     // bytes of one description, value or name
 )
 
-// signatureOf returns the lines that describe a tool's arguments: a signature,
-// one line for each property, or the JSON Schema where a signature cannot say
-// what the schema says.
+// signatureOf returns the lines that describe a tool's arguments: a signature with one line for
+// each property, or the JSON Schema if a signature cannot express it.
 //
 //   - days (integer, required): How many days ahead.
 func signatureOf(parameters json.RawMessage) string {
@@ -48,14 +47,14 @@ func signatureOf(parameters json.RawMessage) string {
 
 const anyObject = "  Arguments: one JSON object\n"
 
-// signature is the lines that are written so far.
+// signature has the lines that are written so far.
 type signature struct {
 	strings.Builder
 	root rawjson.Value // where references lead
 }
 
 // object writes the properties of an object schema, each with its own below it.
-// It reports whether that says all of the schema.
+// It reports whether the properties express the whole schema.
 func (s *signature) object(schema rawjson.Value, level int) bool {
 	if schema.Kind() != rawjson.Object || !isCovered(schema) {
 		return false
@@ -91,7 +90,7 @@ func (s *signature) object(schema rawjson.Value, level int) bool {
 	return true
 }
 
-// property writes the line of one property, and those of the properties in it.
+// property writes the line of one property, and the lines of the properties in it.
 func (s *signature) property(name string, schema rawjson.Value, required bool, level int) bool {
 	words, inner, ok := s.words(schema, maxHops)
 	if !ok {

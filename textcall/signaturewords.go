@@ -8,9 +8,8 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// words says in a few words what a value has to be, and returns the schema of
-// the object in it whose properties follow, if there is one. ok is false where
-// words cannot say it.
+// words describes a schema in a few words, and returns the schema of the object in it whose
+// properties follow, if there is one. ok is false if words cannot express the schema.
 func (s *signature) words(schema rawjson.Value, hops int) (words string, object rawjson.Value, ok bool) {
 	none := rawjson.Value{}
 	if schema.Raw() == "true" {
@@ -47,7 +46,7 @@ func (s *signature) words(schema rawjson.Value, hops int) (words string, object 
 	return s.typed(schema, hops)
 }
 
-// branches says alternatives of which at most one is an object with properties.
+// branches describes alternatives of which at most one is an object with properties.
 func (s *signature) branches(schema, branches rawjson.Value, hops int) (words string, object rawjson.Value, ok bool) {
 	if hops == 0 || branches.Len() > maxValues || !isOnlyKeyword(schema, "anyOf") && !isOnlyKeyword(schema, "oneOf") {
 		return "", object, false
@@ -68,7 +67,7 @@ func (s *signature) branches(schema, branches rawjson.Value, hops int) (words st
 	return strings.Join(all, " or "), object, len(all) > 0
 }
 
-// typed says a schema that names its types, or nothing.
+// typed describes a schema that names its types, or has no keyword.
 func (s *signature) typed(schema rawjson.Value, hops int) (words string, object rawjson.Value, ok bool) {
 	var types []string
 	switch t := schema.Get("type"); t.Kind() {
@@ -111,7 +110,7 @@ func (s *signature) typed(schema rawjson.Value, hops int) (words string, object 
 	return strings.Join(append([]string{words}, limits...), ", "), object, ok
 }
 
-// limit is a keyword that a few words can say, %s the value.
+// limit is a keyword that a few words can express. %s is its value.
 type limit struct {
 	keyword, words string
 	kind           rawjson.Kind
@@ -149,16 +148,15 @@ func limitsOf(schema rawjson.Value) (all []string, ok bool) {
 	return all, true
 }
 
-// structure and annotations are the keywords that signatures say besides
-// limits, and those that do not matter to who writes arguments. What
-// additionalProperties forbids is not listed.
+// structure are the keywords that signatures express, besides limits. annotations do not matter
+// for arguments. Signatures do not mention that additionalProperties is false.
 var (
 	structure   = []string{"type", "properties", "required", "items", "enum", "const", "anyOf", "oneOf", "$ref", "additionalProperties"}
 	annotations = []string{"description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly", "strict",
 		"$schema", "$id", "$comment", "$defs", "definitions"}
 )
 
-// alone reports whether a keyword has nothing but annotations beside it.
+// isOnlyKeyword reports whether the other keywords of a schema are annotations.
 func isOnlyKeyword(schema rawjson.Value, keyword string) bool {
 	for member := range schema.Each() {
 		if key := member.Key(); key != keyword && !slices.Contains(annotations, key) {
@@ -168,7 +166,7 @@ func isOnlyKeyword(schema rawjson.Value, keyword string) bool {
 	return true
 }
 
-// said reports whether signatures can say each keyword of a schema.
+// isCovered reports whether signatures can express each keyword of a schema.
 func isCovered(schema rawjson.Value) bool {
 	for member := range schema.Each() {
 		key := member.Key()

@@ -10,8 +10,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// textStep is one pass through the middleware: the model is asked, its text read,
-// and asked again while that cannot be done.
+// textStep is one request on its way through the middleware. It re-asks the model until its
+// text can be used.
 type textStep struct {
 	config
 	next    middleware.ModelCall
@@ -46,8 +46,8 @@ func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 		if problem == "" {
 			return s.finish(h, resp, r)
 		}
-		// The texts, also those of earlier steps of an agent's run, bring nothing that did
-		// not fail before. White space makes no difference.
+		// The model repeats texts that failed, in this step or in earlier steps of an agent's
+		// run. White space is ignored.
 		repeated := s.failures.Failed(loopstate.Text(resp.Message.Text())) >= loopstate.Hopeless && attempt < s.most
 		if repeated || attempt >= s.most {
 			return s.exhausted(ctx, h, resp, r, problem, attempt, repeated)
@@ -59,8 +59,8 @@ func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 	}
 }
 
-// reading reads the answer, and returns what is wrong with it, "" if nothing is.
-// It does not read answers with native calls or cut by a filter.
+// reading reads the answer, and returns its problem, or "" if it can be used. Answers with
+// native calls and answers that a filter stopped are not read.
 func (s *textStep) reading(resp *middleware.Response) (r reading, problem string) {
 	m := resp.Message
 	if len(m.ToolCalls) > 0 || resp.FinishReason == middleware.FinishFilter {
@@ -86,14 +86,14 @@ func (s *textStep) reading(resp *middleware.Response) (r reading, problem string
 	return r, ""
 }
 
-// askAgain appends the text that could not be read, and what is wrong with it.
+// askAgain appends the text that could not be used, and a reply that names the problem.
 func (s *textStep) askAgain(resp *middleware.Response, r reading, what string) {
 	reply := s.reply(what)
 	s.tally.SetIssues(issue(r, what), nil, []middleware.Message{reply})
 	s.asked = s.asked.With(history.Text(resp.Message.Text()), reply)
 }
 
-// issue is what is wrong with a text, for the report.
+// issue returns the problem of a text, for the report.
 func issue(r reading, what string) []middleware.Issue {
 	code := "tool_choice"
 	if r.kind == isFault {
@@ -102,7 +102,7 @@ func issue(r reading, what string) []middleware.Issue {
 	return []middleware.Issue{{Code: code, Message: what}}
 }
 
-// reply tells the model what is wrong with its last text, and shows the form.
+// reply names the problem of the last text, and shows the form.
 func (s *textStep) reply(what string) middleware.Message {
 	return middleware.User(feedbackLead + what + ". Nothing was executed.\n\n" + s.reminder(s.tools))
 }
@@ -110,7 +110,7 @@ func (s *textStep) reply(what string) middleware.Message {
 // feedbackLead starts the reply to a text that cannot be used.
 const feedbackLead = "Your last message could not be used: "
 
-// finish makes the response, shows it to the sink and closes the ledger.
+// finish makes the response, sends it to the sink and completes the report.
 func (s *textStep) finish(h *eventBuffer, resp *middleware.Response, r reading) (*middleware.Response, error) {
 	out, err := resp, error(nil)
 	switch r.kind {
@@ -121,7 +121,7 @@ func (s *textStep) finish(h *eventBuffer, resp *middleware.Response, r reading) 
 			c.Native = &middleware.Native{Dialect: dialect, Raw: c.Name}
 		}
 		out.Message.ToolCalls = []middleware.ToolCall{c}
-		out.Report.Status = middleware.Unchecked // whatever a layer inside says of the text
+		out.Report.Status = middleware.Unchecked // a layer inside may have validated the text
 		if r.certain || resp.FinishReason != middleware.FinishLength {
 			out.FinishReason = middleware.FinishToolCalls
 		}
@@ -148,11 +148,11 @@ func rewritten(resp *middleware.Response, text string) *middleware.Response {
 	return &out
 }
 
-// held keeps back what a model streams until its text is read.
+// eventBuffer holds the text and the calls that a model streams until the text is read.
 type eventBuffer struct{ events []middleware.Event }
 
-// over is next with its sink held back. Reasoning goes through: it is never an
-// action.
+// over returns next with the buffer before its sink. Reasoning is passed on at once, because it
+// is never an action.
 func (h *eventBuffer) over(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		sink := req.Sink
@@ -174,7 +174,7 @@ func (h *eventBuffer) over(next middleware.ModelCall) middleware.ModelCall {
 	}
 }
 
-// release streams what was held, in order.
+// release sends the held events, in order.
 func (h *eventBuffer) release(sink middleware.Sink) error {
 	for _, e := range h.events {
 		if err := sink(e); err != nil {

@@ -33,7 +33,7 @@ func TestFaultsGoBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		format    textcall.Format
 		bad, good string
-		says      []string
+		contains  []string
 	}{
 		"react": {textcall.ReAct, twoActions, "Action: search\nAction Input: a",
 			[]string{"Your last message could not be used: it has 2 Actions; write one, and wait for its Observation. Nothing was executed.",
@@ -56,7 +56,7 @@ func TestFaultsGoBack(t *testing.T) {
 			require.Len(t, last, 6)
 			require.Equal(t, middleware.Assistant(tc.bad), last[2])
 			require.Equal(t, []middleware.Message{last[3]}, resp.Report.Attempts[0].Replies)
-			for _, s := range tc.says {
+			for _, s := range tc.contains {
 				require.Contains(t, last[3].Text(), s)
 			}
 			require.Equal(t, "(empty)", last[4].Text())
@@ -144,10 +144,10 @@ func TestRepetition(t *testing.T) {
 func TestDemand(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		format                textcall.Format
-		only, bad, good, says string
-		text                  string
-		calls                 int
+		format                    textcall.Format
+		only, bad, good, contains string
+		text                      string
+		calls                     int
 	}{
 		"an answer":    {textcall.ReAct, "", "Thought: x\nFinal Answer: 42", "Action: now", "it uses no tool", "42", 0},
 		"plain text":   {textcall.ReAct, "now", "42", "Action: now", "it uses no tool", "42", 0},
@@ -162,11 +162,11 @@ func TestDemand(t *testing.T) {
 			resp, err := textcall.New(textcall.Options{Format: tc.format})(model.Call)(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, "now", resp.Message.ToolCalls[0].Name)
-			told := model.Requests()[1].Messages[3].Text()
-			require.Contains(t, told, tc.says)
-			require.NotContains(t, told, "f you know the")
+			reply := model.Requests()[1].Messages[3].Text()
+			require.Contains(t, reply, tc.contains)
+			require.NotContains(t, reply, "f you know the")
 
-			resp, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1, OnExhausted: middleware.Pass})(says(tc.bad))(t.Context(), req)
+			resp, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1, OnExhausted: middleware.Pass})(modelWriting(tc.bad))(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, tc.text, resp.Message.Text())
 			require.Len(t, resp.Message.ToolCalls, tc.calls)
@@ -174,7 +174,7 @@ func TestDemand(t *testing.T) {
 			require.NotEqual(t, middleware.Invalid, resp.Report.Status, "the text can be read")
 			require.Equal(t, tc.calls > 0, resp.Report.Status == middleware.Unchecked)
 
-			_, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1})(says(tc.bad))(t.Context(), req)
+			_, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1})(modelWriting(tc.bad))(t.Context(), req)
 			require.ErrorIs(t, err, textcall.ErrExhausted)
 		})
 	}

@@ -12,7 +12,7 @@
 // [JSONAction].
 //
 // If a text cannot be read, the model is called again in the same step. A
-// user message then says what is wrong and shows the expected form. After
+// user message then names the problem and shows the expected form. After
 // the last attempt, or after three texts in a row that repeat earlier
 // failures, Options.OnExhausted decides. A text that cannot be read is never
 // returned as an answer.
@@ -120,7 +120,7 @@ func (o Options) Validate() error {
 // The request that is sent on has no function tools, and no calls or replies
 // to calls of function tools in its history. Its Native and those of the
 // rewritten messages are nil. Other tools and their calls stay. If
-// ToolChoice demands a call, the system message says so, and a text without
+// ToolChoice demands a call, the system message does too, and a text without
 // that call is unusable. With ToolNone no tool is described. A request
 // without function tools and calls is passed on unchanged. A response with
 // native tool calls is returned unchanged.
@@ -200,36 +200,36 @@ func newConfig(o Options) config {
 	return c
 }
 
-// form is one Format: what it tells the model, and how it writes and reads.
+// form is one Format: its instructions, and how it writes and reads texts.
 type form interface {
 	// instructions describe the tools that may be called, and how.
 	instructions(t toolset) string
-	// reminder shows the form, for a model that has missed it.
+	// reminder shows the form again, after a text that could not be used.
 	reminder(t toolset) string
-	// call writes a call as the model would, after what it thought, if anything.
+	// call writes a call as the model would, after its thought, if there is one.
 	call(thought string, c middleware.ToolCall) string
-	// result writes what a tool returned.
+	// result writes the result of a tool.
 	result(m middleware.Message) string
-	// read reads what a model wrote.
+	// read reads a text of the model.
 	read(text string, t toolset) reading
-	// stop is where the model has to stop, "" if it does so by itself.
+	// stop returns the stop word, or "" if the form needs none.
 	stop() string
-	// transcript is how a plain prompt puts the conversation.
+	// transcript returns the form of a conversation in a plain prompt.
 	transcript() transcript
 }
 
-// reading is what a text says: a call, an answer or a fault, or none of these,
-// and then the text itself is the answer.
+// reading is the content of a text: a call, an answer, a fault, or plain text, which is the
+// answer itself.
 type reading struct {
 	kind    readingKind
-	text    string // of a call: what stands before it; of an answer: the answer; of a fault: what is wrong
+	text    string // of a call: the text before it; of an answer: the answer; of a fault: the problem
 	name    string // of a call
 	input   string // of a call: ToolCall.Arguments
 	certain bool   // of a call: its end is sure, so that no limit can have cut it
 }
 
-// readingKind says what a text is. The zero reading is plain text, which passes
-// as it is.
+// readingKind is the kind of a reading. The zero reading is plain text, which is passed on
+// unchanged.
 type readingKind uint8
 
 const (

@@ -262,7 +262,7 @@ func TestIDs(t *testing.T) {
 			for _, c := range tc.history {
 				req = req.With(middleware.Assistant("", c), middleware.ToolReply(c, "ok"))
 			}
-			resp, err := textcall.New(textcall.Options{})(says("Action: now"))(t.Context(), req)
+			resp, err := textcall.New(textcall.Options{})(modelWriting("Action: now"))(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, resp.Message.ToolCalls[0].ID)
 		})

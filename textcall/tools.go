@@ -12,13 +12,13 @@ import (
 // toolset is the function tools of a request.
 type toolset struct {
 	declared []middleware.Tool
-	callable []middleware.Tool // those that are offered; none: the model is not told of tools
+	callable []middleware.Tool // the offered tools; if there are none, the instructions have no tools
 	only     string            // the tool that must be called
 	must     bool              // a tool must be called
 }
 
-// newToolset reads the choice as well. A forced tool is the only one that is
-// offered; where it is of another kind, none is: the provider forces that one.
+// newToolset reads the tools and the tool choice. A forced tool is the only one that is offered.
+// If the provider forces a tool of another kind, no function tool is offered.
 func newToolset(req *middleware.Request) toolset {
 	var t toolset
 	for _, tool := range req.Tools {
@@ -55,8 +55,8 @@ func (t toolset) names() string {
 	return "Names of the tools: " + strings.Join(all, ", ")
 }
 
-// placeholder stands in the form where the name of a tool is wanted: the name
-// itself where only one can be meant.
+// placeholder returns the words for the name of a tool in the form: the name itself if there is
+// only one tool.
 func (t toolset) placeholder() string {
 	if len(t.callable) == 1 {
 		return oneLine(t.callable[0].Name)
@@ -64,8 +64,8 @@ func (t toolset) placeholder() string {
 	return "name of the tool"
 }
 
-// described describes the tools, one after the other, and lists their names. Descriptions may come from anyone:
-// they stay on the lines of their own tool.
+// described describes the tools, one after the other, and lists their names. Descriptions
+// are not trusted: they cannot leave the lines of their own tool.
 func (t toolset) described() string {
 	var b strings.Builder
 	b.WriteString("You have these tools:\n\n")
@@ -80,8 +80,7 @@ func (t toolset) described() string {
 	return b.String()
 }
 
-// mustUse says that a tool must be used, with what stands before that sentence; "" if that
-// is left to the model.
+// mustUse returns the demand for a tool call, after before, or "" if the model may choose.
 func (t toolset) mustUse(before string) string {
 	switch {
 	case t.only != "":
@@ -92,9 +91,9 @@ func (t toolset) mustUse(before string) string {
 	return ""
 }
 
-// named returns the tool name that a model has written, without the quotes,
-// brackets and emphasis around it, unless these are part of a declared name. Of
-// "one of [search]", whatever stands before it, it is search, if that is declared.
+// named returns the tool name that a model has written, without the quotes, brackets and
+// emphasis around it, unless these are part of a declared name. For "one of [search]" it is
+// search, if that is declared.
 func (t toolset) named(written string) string {
 	written = strings.TrimSpace(written)
 	if _, ok := t.find(written); ok {
@@ -114,7 +113,7 @@ func (t toolset) named(written string) string {
 	return bare
 }
 
-// declares reports whether a tool has that very name.
+// declares reports whether a tool has exactly that name.
 func (t toolset) declares(name string) bool {
 	_, ok := t.find(name)
 	return ok
@@ -126,17 +125,16 @@ func (t toolset) has(written string) bool {
 	return ok
 }
 
-// takesNothing reports whether a tool declares an object without properties, so
-// that a missing input says all there is to say.
+// takesNothing reports whether a tool declares an object without properties, so that a call
+// needs no input.
 func (t toolset) takesNothing(name string) bool {
 	root, ok := t.schema(name)
 	return ok && root.Get("properties").Len() == 0 && !root.Get("required").Exists() &&
 		(root.Get("type").Str() == "object" || root.Len() == 0)
 }
 
-// schema returns the schema of a tool, and whether it is an object. It is read
-// for each call anew: only the tool that is called is looked at, once or twice
-// for a text.
+// schema returns the schema of a tool, and whether it is an object. It is not cached, because a
+// text needs the schema of one tool, once or twice.
 func (t toolset) schema(name string) (rawjson.Value, bool) {
 	tool, ok := t.find(name)
 	if !ok || len(tool.Parameters) == 0 {
@@ -153,9 +151,9 @@ func (t toolset) schema(name string) (rawjson.Value, bool) {
 // and never recurses.
 var anySize = rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1}
 
-// arguments returns what the input text of a call to a tool means: {"p": text}
-// where the tool has only the string property p; the text itself if the tool
-// is not declared or has no schema; else written, the text as it stood in the answer.
+// arguments returns the arguments for the input text of a call: {"p": text} if the tool has only
+// the string property p; the text itself if the tool is not declared or has no schema; or else
+// written, the text as it is in the answer.
 func (t toolset) arguments(name, text, written string) string {
 	if !utf8.ValidString(text) {
 		return written
@@ -197,5 +195,5 @@ func (t toolset) onlyString(name string) (string, bool) {
 // oneLine replaces line breaks by spaces.
 func oneLine(s string) string { return strings.Join(strings.FieldsFunc(s, isBreak), " ") }
 
-// blank reports whether there is nothing but white space in s.
+// blank reports whether s has only white space.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -38,7 +38,7 @@ func New(bucket *blob.Bucket) *Store { return &Store{bucket} }
 
 // Put stores the content under its hash. A content that is there already is
 // written again: its age begins anew, so a rule of the bucket may delete objects
-// by age. The error wraps ErrHash if the hash is not that of the content.
+// by age. The error wraps ErrHash if the hash is not the hash of the content.
 func (s *Store) Put(ctx context.Context, hash string, content []byte) error {
 	if err := check(ctx, hash); err != nil {
 		return err

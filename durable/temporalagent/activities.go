@@ -39,9 +39,8 @@ func (p *Plugin) check(ctx context.Context, in stepInput) (stepOutput, error) {
 	return out, errors.Join(err, undecided)
 }
 
-// step is an activity that changes a State. An error of it is retried: that of a
-// worker that stops, and of a blob that could not be read. Every other error is
-// data.
+// step is an activity that changes a State. Its error is retried: a worker stops, or
+// a blob could not be read. Every other error is data.
 func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context, agentloop.Effects, *agentloop.State) (agentloop.Step, error)) (out stepOutput, err error) {
 	ctx, end := p.begin(ctx)
 	defer end()
@@ -164,7 +163,7 @@ var errOvertime = errors.New("temporalagent: StartToCloseTimeout has passed")
 
 // begin gives signs of life every Heartbeat until end is called, from entry to exit
 // of an activity: set-up inside of it may take long too. The context ends a little
-// before StartToCloseTimeout, so that the worker says how the activity ended, and
+// before StartToCloseTimeout, so that the worker reports how the activity ended, and
 // the server does not take it for lost. For the same reason it ends before a worker
 // that stops does.
 func (p *Plugin) begin(ctx context.Context) (_ context.Context, end func()) {

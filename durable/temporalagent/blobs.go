@@ -35,8 +35,8 @@ const (
 	patience  = 5 * time.Minute  // how long Put is retried
 )
 
-// mark begins a reference. It and the 64 digits behind it are base64, so that a
-// reference can stand for a content of type []byte too.
+// mark begins a reference. It and the 64 digits after it are base64, so that a
+// reference can replace a content of type []byte too.
 const (
 	mark          = "toolmend/blob/1/"
 	referenceSize = len(mark) + 64
@@ -108,7 +108,7 @@ func (b *blobs) put(ctx context.Context, data []byte) (key string, err error) {
 			b.keep(key, data)
 			return key, nil
 		}
-		if err == nil || ctx.Err() == nil { // the error before says more than that of the context
+		if err == nil || ctx.Err() == nil { // the error before is more precise than the context's
 			err = now
 		}
 		if ctx.Err() != nil {

@@ -119,7 +119,7 @@ func (l *loop) Await(*agentloop.State) error {
 	taken := l.queue
 	l.queue = nil
 	for _, d := range taken {
-		if err := l.take(d); err != nil {
+		if err := l.apply(d); err != nil {
 			d.err = failureOf(err)
 		}
 	}
@@ -136,7 +136,7 @@ func (l *loop) Await(*agentloop.State) error {
 	return err
 }
 
-func (l *loop) take(d *decision) error {
+func (l *loop) apply(d *decision) error {
 	switch d.Kind {
 	case approved:
 		return l.r.Approve(d.CallID)

@@ -54,8 +54,8 @@ var sentinels = []struct {
 	{"ErrNoResponse", middleware.ErrNoResponse},
 }
 
-// failure is an error in the history. Its Error, Is and As are those of the error
-// that it was made from, as far as this package knows it.
+// failure is an error in the history. Its Error, Is and As answer as the error that
+// it was made from, as far as this package knows it.
 type failure struct {
 	Text  string      `json:"text"`
 	Kinds []string    `json:"is,omitzero"`
@@ -112,7 +112,7 @@ func (f *failure) Unwrap() []error {
 	return errs
 }
 
-// errorType is the type of the ApplicationError that stands for err, as the
+// errorType is the type of the ApplicationError that represents err, as the
 // user interface of Temporal shows it.
 func (f *failure) errorType() string {
 	if len(f.Kinds) > 0 {

@@ -19,7 +19,7 @@ type Options struct {
 	// ID is the id of the workflow. Two runs of one ID are the same run, also after
 	// its end, as long as the namespace keeps it. Required.
 	ID string
-	// TaskQueue is that of the workers. Required to start a run.
+	// TaskQueue is the task queue of the workers. Required to start a run.
 	TaskQueue string
 	// Agent is the name of the agent, in WorkerOptions.Agents of the workers.
 	Agent string
@@ -37,7 +37,7 @@ type Options struct {
 // Run starts the run, or attaches to it if there is one with this ID, and waits
 // for its end. Messages count only for a start.
 //
-// The State is the whole run, also beside an error with which the run ended;
+// The State is the whole run, also if the run ended with an error;
 // errors.Is finds the errors of package agentloop and middleware.ModelError in it,
 // and context.Canceled for a run that was canceled. The State is nil if it is not
 // known. If ctx ends, Run returns its error, and the run goes on.
@@ -81,7 +81,7 @@ func Attach(c client.Client, o Options) *Handle {
 	return &Handle{client: c, o: o, blobs: newBlobs(o.Blobs)}
 }
 
-// Wait waits for the end of the run. Its results are those of Run.
+// Wait waits for the end of the run. It returns what Run returns.
 func (h *Handle) Wait(ctx context.Context) (*agentloop.State, error) {
 	result := new(Result)
 	err := h.client.GetWorkflow(ctx, h.o.ID, "").Get(ctx, result)
@@ -102,8 +102,8 @@ func (h *Handle) Wait(ctx context.Context) (*agentloop.State, error) {
 	return s, ran
 }
 
-// runError returns the error of the run in the error of its workflow, and reads
-// the Result beside it.
+// runError returns the error of the run in the error of its workflow, and reads the Result that
+// comes with it.
 func runError(err error, result *Result) (ran error, known bool) {
 	var app *temporal.ApplicationError
 	var canceled *temporal.CanceledError

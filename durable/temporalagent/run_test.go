@@ -242,14 +242,14 @@ func TestCache(t *testing.T) {
 func TestWorkerOptions(t *testing.T) {
 	t.Parallel()
 	agents := agentOf(t, answers("x"))
-	for says, o := range map[string]WorkerOptions{
+	for wanted, o := range map[string]WorkerOptions{
 		"there is no agent":    {},
 		`agent "a" is nil`:     {Agents: map[string]*agentloop.Agent{"a": nil}},
 		"must not be negative": {Agents: agents, Heartbeat: -1},
 		"30s must be longer":   {Agents: agents, Heartbeat: time.Minute},
 	} {
 		_, err := New(o)
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, wanted)
 	}
 }
 

@@ -131,9 +131,9 @@ func TestHistoryGrowsLinearly(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		turns         *turns
-		message, says string
-		ran           int
+		turns           *turns
+		message, wanted string
+		ran             int
 	}{
 		"a result":       {&turns{n: 1, result: strings.Repeat("x", 2_200_000)}, "go", "the result of tool read has 2200002 bytes", 1},
 		"a conversation": {&turns{n: 5, result: strings.Repeat("x", 500_000)}, "go", "the conversation has", 3},
@@ -143,7 +143,7 @@ func TestTooLarge(t *testing.T) {
 			t.Parallel()
 			s, _, err := inEnvironment(t, WorkerOptions{Agents: map[string]*agentloop.Agent{"a": c.turns.agent(t)}}, middleware.User(c.message))
 			require.ErrorIs(t, err, ErrTooLarge)
-			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, c.wanted)
 			require.ErrorContains(t, err, "WorkerOptions.Blobs")
 			require.EqualValues(t, c.ran, c.turns.ran.Load())
 			if s != nil {
@@ -211,10 +211,10 @@ func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 40_000)
 	for name, c := range map[string]struct {
-		store *broken
-		is    error
-		says  string
-		ran   int
+		store  *broken
+		is     error
+		wanted string
+		ran    int
 	}{
 		"for a moment":   {&broken{puts: 2, gets: 2}, nil, "", 2},
 		"for ever":       {&broken{puts: 1 << 30}, nil, "put 40000 bytes into the blob store: the store is down", 1},
@@ -232,12 +232,12 @@ func TestStoreFails(t *testing.T) {
 			execute(t, env, middleware.User("go"))
 			err = env.GetWorkflowError()
 			require.EqualValues(t, c.ran, f.ran.Load())
-			if c.says == "" {
+			if c.wanted == "" {
 				require.NoError(t, err)
 				return
 			}
 			ran, _ := runError(err, new(Result))
-			require.ErrorContains(t, ran, c.says)
+			require.ErrorContains(t, ran, c.wanted)
 			if c.is != nil {
 				require.ErrorIs(t, ran, c.is)
 				require.InDelta(t, 3*time.Minute, env.Now().Sub(began), float64(time.Minute))

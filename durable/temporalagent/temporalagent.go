@@ -163,7 +163,7 @@ func (p *Plugin) registerWorkflow(r interface {
 // Name returns the name of the plugin.
 func (p *Plugin) Name() string { return "github.com/toolmend/toolmend/durable/temporalagent" }
 
-// ConfigureWorker lets heartbeats reach the server as often as Heartbeat says: the
+// ConfigureWorker lets heartbeats reach the server at the interval Heartbeat: the
 // SDK holds them back for up to 24 s by default. Cancellations arrive with them.
 //
 // A WorkerStopTimeout that is not set becomes 10 s. When the worker stops, its

@@ -62,7 +62,7 @@ type stepOutput struct {
 	Error    *failure        `json:"error,omitzero"`
 }
 
-// toolInput and toolOutput are those of a tool call.
+// toolInput and toolOutput are the input and the output of a tool call.
 type toolInput struct {
 	Agent  string              `json:"agent"`
 	Call   middleware.ToolCall `json:"call"`

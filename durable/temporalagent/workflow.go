@@ -47,8 +47,8 @@ func (r Result) MarshalJSON() ([]byte, error) { return json.Marshal(r.c) }
 func (r *Result) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &r.c) }
 
 // RunIn runs an agent inside a workflow of the user's own, on a worker with the
-// plugin. The Result is never nil, and complete also if there is an error: that of
-// the run, for errors.Is with the errors of package agentloop, or that of a
+// plugin. The Result is never nil, and complete also if there is an error: the
+// error of the run, for errors.Is with the errors of package agentloop, or of a
 // cancellation. The caller may return both.
 //
 // A Result holds references to long contents. Result.State reads them, in an
@@ -241,7 +241,7 @@ func (l *loop) lost(err error) error {
 }
 
 // Tools runs the calls in activities. All of them are started at once, except
-// that a serial call waits for those before it, and those behind it wait.
+// that a serial call waits for the calls before it, and the calls after it wait for it.
 func (l *loop) Tools(calls []agentloop.CallInfo, done func(int, agentloop.Result, error)) error {
 	var errs []error
 	for from := 0; from < len(calls) && len(errs) == 0; {
@@ -326,7 +326,7 @@ const (
 	maxLost     = 20               // attempts of a step whose workers are lost
 )
 
-// options are the user's, with defaults for what they do not say. Only lost
+// options returns the user's options with defaults for what is not set. Only lost
 // workers are retried: every other error is in the output of the activity.
 func (l *loop) options(o workflow.ActivityOptions) workflow.ActivityOptions {
 	if o.StartToCloseTimeout == 0 && o.ScheduleToCloseTimeout == 0 {

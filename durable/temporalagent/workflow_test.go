@@ -86,9 +86,9 @@ func TestRefusedDecisions(t *testing.T) {
 	t.Parallel()
 	l := &loop{r: &replica{State: pendingState(t)}}
 	for _, c := range []struct {
-		d    decision
-		is   error
-		says string
+		d      decision
+		is     error
+		wanted string
 	}{
 		{decision{CallID: "1", Kind: approved}, nil, ""},
 		{decision{CallID: "1", Kind: edited, Text: "{}"}, nil, ""},
@@ -98,11 +98,11 @@ func TestRefusedDecisions(t *testing.T) {
 		{decision{CallID: "2", Kind: approved}, agentloop.ErrUnknownCall, `"2"`},
 	} {
 		err := l.validateDecision(c.d)
-		if c.says == "" {
+		if c.wanted == "" {
 			require.NoError(t, err)
 			continue
 		}
-		require.ErrorContains(t, err, c.says)
+		require.ErrorContains(t, err, c.wanted)
 		if c.is != nil {
 			ran, _ := runError(err, new(Result))
 			require.ErrorIs(t, ran, c.is)

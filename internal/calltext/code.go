@@ -15,9 +15,8 @@ func (c *Code) In() bool { return c.fence > 0 || c.inline > 0 }
 // InBlock reports whether the text is in a block.
 func (c *Code) InBlock() bool { return c.fence > 0 }
 
-// Run reads a run of n backticks. begins means that nothing but white space stands
-// before it on its line, so that it may be a fence. A block ends at a fence that is not
-// shorter.
+// Run reads a run of n backticks. begins means that its line has only white space before it,
+// so that it may be a fence. A block ends at a fence that is not shorter.
 func (c *Code) Run(n int, begins bool) {
 	switch {
 	case c.fence > 0 && begins && n >= c.fence:

@@ -1,5 +1,5 @@
-// Package calltext reads the values that models write into text: what packages
-// rescue and textcall share.
+// Package calltext reads the values that models write into text, for packages rescue and
+// textcall.
 package calltext
 
 import (
@@ -10,24 +10,23 @@ import (
 	"github.com/toolmend/toolmend/mend"
 )
 
-// State is what the text at a place is, for a reader that looks for one thing.
+// State is the result of looking for a value at an index of a text.
 type State uint8
 
 // The states.
 const (
-	None      State = iota // something else
-	Partial                // the text ends inside of something that may be it
-	Complete               // the thing
-	Malformed              // the thing, with a fault
+	None      State = iota // another text
+	Partial                // the text ends inside of a possible value
+	Complete               // a value
+	Malformed              // a value with a fault
 )
 
 // AnySize reads JSON of any size: rawjson takes linear time, and the codec has
 // limited the text.
 var AnySize = rawjson.Limits{Bytes: -1, AnyBytes: true}
 
-// JSON reads the value that begins at i, and returns the index behind it. The
-// text is read in growing pieces, so that the work depends on the value and not
-// on what follows.
+// JSON reads the value that begins at i, and returns the index after it. The text is read in
+// growing pieces, so the work depends on the length of the value and not of the text.
 func JSON(text string, i int) (v rawjson.Value, end int, _ State) {
 	for size := 1 << 10; ; size *= 2 {
 		piece := text[i:min(len(text), i+size)]
@@ -57,7 +56,7 @@ func JSON(text string, i int) (v rawjson.Value, end int, _ State) {
 const mostMarks = 4
 
 // Spelled reads the value at i up to one of marks as mend.Syntax reads arguments:
-// JSON in the spelling of Python or JavaScript, with surplus brackets behind it.
+// JSON in the spelling of Python or JavaScript, with surplus brackets after it.
 // The value may also end at the end of the text, if final is set.
 func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, end int, _ State) {
 	at := i

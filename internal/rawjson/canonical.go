@@ -8,9 +8,8 @@ import (
 )
 
 // Canonical returns a text that is the same for two JSON texts that differ only
-// in white space, in the order of keys, in the spelling of strings or in that of
-// numbers. Of a text that is not JSON within the default limits, only white
-// space is made the same. The result is for comparing: it need not be JSON.
+// in white space, in the order of keys, or in the spelling of strings or numbers. Of a text that
+// is not JSON within the default limits, only white space is made the same. The result is for comparing: it need not be JSON.
 func Canonical(text string) string {
 	doc, err := Parse(text, Limits{})
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 )
 
 // Indexed returns d for many look-ups: Get and At do not read large containers
-// from their start each time. Its values are not equal to those of d.
+// from their start each time. Its values never equal values of d.
 func (d *Doc) Indexed() *Doc {
 	if len(d.text) <= smallText || d.index != nil {
 		return d

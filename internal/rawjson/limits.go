@@ -27,7 +27,7 @@ const (
 	DefaultExponent = 400
 )
 
-// unlimited is what a negative limit stands for: no count goes past it.
+// unlimited replaces a negative limit: no count exceeds it.
 const unlimited = math.MaxInt32 - 1
 
 // WithDefaults returns l with its zero fields filled in and its negative ones
@@ -71,8 +71,7 @@ type Error struct {
 	AtEnd  bool   // the text ended too early
 }
 
-// Error says what is wrong and where; of a text that is too large there is no
-// where.
+// Error returns what is wrong and where. A text that is too large has no where.
 func (e *Error) Error() string {
 	if e.Code == Size {
 		return e.What

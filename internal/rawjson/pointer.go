@@ -7,7 +7,7 @@ import (
 
 // MaxPointer is the length in bytes past which CutPointer, JoinPointer and
 // Pointers cut a JSON Pointer: keys come from models, and thousands of issues
-// may stand below a key of a megabyte.
+// may be below a key of a megabyte.
 const MaxPointer = 1024
 
 // pointerMark replaces what was cut out of a pointer. No pointer with it is

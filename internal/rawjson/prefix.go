@@ -2,7 +2,7 @@ package rawjson
 
 // WholeMembers returns the longest run of top-level members that text begins
 // with, as a JSON object with the bytes of text: {"a": 1, "b": 2} for
-// `{"a": 1, "b": 2, "c": `. A member counts if the comma or brace behind its
+// `{"a": 1, "b": 2, "c": `. A member counts if the comma or brace after its
 // value arrived, since 3 may be the start of 30. The run ends before a key that
 // the object holds already. It is {} if no member counts, or text is not an object.
 // It has less than limit bytes; but an object of at most whole bytes comes back

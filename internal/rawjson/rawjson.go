@@ -58,7 +58,7 @@ type node struct {
 
 // Value is a value in a Doc. The zero Value is absent: its Kind is Invalid. Each method
 // may be called on an absent Value, and returns the zero of its result: so a path of Gets
-// needs one look at its end. Two Values are equal if they are the same place of one Doc.
+// needs one check at its end. Two Values are equal if they are the same place of one Doc.
 type Value struct {
 	doc *Doc
 	i   int32

@@ -36,7 +36,7 @@ func (j *Checker) Check(ctx context.Context, tools []middleware.Tool, finish mid
 
 // CheckTurn validates the calls of one assistant message, the answer to req. finish is
 // the message's finish reason: a message that was cut off has a truncated last call.
-// The error is that of a rule that could not decide, or of ctx.
+// The error is the error of ctx, or of a rule that could not decide.
 func (j *Checker) CheckTurn(ctx context.Context, req *middleware.Request, finish middleware.FinishReason, calls ...middleware.ToolCall) ([]Call, error) {
 	if len(calls) == 0 {
 		return nil, nil

@@ -30,7 +30,7 @@ const (
 	maxChanged = 1_500   // bytes of a piece with a mark
 )
 
-// jsonLimits are those of arguments that are marked.
+// jsonLimits are the limits of arguments that are marked.
 var jsonLimits = rawjson.Limits{Bytes: maxMarked, Depth: 128, Number: -1, Exponent: -1, AnyBytes: true}
 
 // span is a piece of a text that has a mark.
@@ -157,7 +157,7 @@ func (d *differ) mark(in *[]span, start, end int) {
 }
 
 // faultSpans returns the places of issues in arguments: the value at the pointer, or
-// of a missing one the end of the object that lacks it. In text that is not JSON it is
+// of a missing one the end of the object that it is missing in. In text that is not JSON it is
 // where reading stopped.
 func faultSpans(text string, issues []middleware.Issue) []span {
 	doc, err := rawjson.Parse(text, jsonLimits)

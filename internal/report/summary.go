@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Summary is what Figures counted. Its JSON form is that of the figures in the
+// Summary is what Figures counted. Its JSON form is also the form of the figures in the
 // page's JSON. Lists are complete and sorted, worst first; writers cut them.
 type Summary struct {
 	Reading Reading        `json:"reading,omitzero"` // set by the program that read the steps

@@ -51,7 +51,7 @@ func (r *FaultRow) addValue(value string, room int) int {
 	return len(value) + overhead
 }
 
-// addValues adds the values of another row to those of r.
+// addValues adds the values of another row to r.
 func (r *FaultRow) addValues(o *FaultRow) {
 	r.Values = slices.Clone(r.Values)
 	for _, v := range o.Values {

@@ -20,7 +20,7 @@ type Timeout struct {
 	After time.Duration
 }
 
-// Error says how long the function had.
+// Error names the time that the function had.
 func (t *Timeout) Error() string {
 	return fmt.Sprintf("did not return within %v: %v", t.After, context.DeadlineExceeded)
 }
@@ -88,8 +88,7 @@ func call[T any](ctx context.Context, f func(context.Context) (T, error), done c
 	r.value, r.err = f(ctx)
 }
 
-// ContextError returns the error of a context that has ended, with its cause
-// beside it.
+// ContextError returns the error of a context that has ended, together with its cause.
 func ContextError(ctx context.Context) error {
 	err := context.Cause(ctx)
 	if !errors.Is(err, ctx.Err()) {

@@ -65,8 +65,7 @@ func (c *Cache[T]) made(e *entry[T], bytes int) {
 	}
 }
 
-// entry returns the entry of raw as the most recently used one, a new one if there
-// is none.
+// entry returns the entry of raw, which it makes if needed, as the most recently used one.
 func (c *Cache[T]) entry(raw []byte) *entry[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,8 +23,8 @@ type pattern struct {
 	min, max int // characters that the text must have as well; max -1: any number
 }
 
-// readPattern reads p as it stands where RE2 compiles it, else translated where
-// that is exact; false if neither.
+// readPattern compiles p with RE2, if needed after an exact translation. It is false if neither
+// is possible.
 func readPattern(p string) (pattern, bool) {
 	if pat, ok := compilePattern(p); ok {
 		return pat, true

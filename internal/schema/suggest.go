@@ -125,8 +125,8 @@ func lettersOf(name string) string {
 	}, name)
 }
 
-// containment is 1 for equal texts, 0.7 to 1 where one holds the other and is long enough, as
-// SuggestTool says, else 0.
+// containment is 1 for equal texts, 0.7 to 1 where one holds the other and is long enough, by
+// the rule of SuggestTool; else 0.
 func containment(a, b string) float64 {
 	if a == b {
 		return 1
@@ -151,7 +151,7 @@ func mayBeClose(a, b int) bool {
 	return (2+float64(min(a, b))/float64(max(a, b)))/3 >= minToolJaro
 }
 
-// similarity scores two names in lower case, as Suggest says; 0 for names that are not
+// similarity scores two names in lower case, by the rule of Suggest; 0 for names that are not
 // alike.
 func similarity(a, b string) float64 {
 	if a == b {

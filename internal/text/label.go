@@ -20,8 +20,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Label returns a name or an id, which may be a model's own words, as it can
-// stand in a note or an error: on one line, without control and formatting
+// Label returns a name or an id, which may be a model's own words, in a form that is safe in a
+// note or an error: on one line, without control and formatting
 // characters, without control tokens, and at most 64 characters of it.
 func Label(s string) string {
 	s = strings.ToValidUTF8(s[:min(len(s), 4*(maxLabel+1))], "\uFFFD")

@@ -46,8 +46,8 @@ func (e *Error) Error() string {
 // It validates the text against that schema, spells whole numbers such as 5.0
 // and 1e2 in the way that encoding/json reads into an integer, and decodes.
 //
-// into is a pointer, and not nil. What stands in it is kept where the text says
-// nothing. After an error it is undefined.
+// into is a non-nil pointer. Fields that the text does not set keep their values. After an error
+// the contents are undefined.
 //
 // The error is an [*Error] for a JSON text that does not decode.
 func Decode(arguments string, into any) error {

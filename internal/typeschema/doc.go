@@ -61,7 +61,7 @@
 //     float64 would get them wrong. Floats have no bounds either.
 //   - time.Duration is an integer, and its description says "nanoseconds".
 //   - A type with UnmarshalText is a string, one with UnmarshalJSON is any
-//     value, unless its method JSONSchema says more.
+//     value, unless its method JSONSchema narrows it.
 //   - url.URL, channels, functions, complex numbers, interfaces with methods
 //     and unknown tag keywords are errors that name the field.
 //

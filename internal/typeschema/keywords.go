@@ -15,7 +15,7 @@ import (
 )
 
 // setter writes the value of a keyword to the schema of a place that n plans.
-// Its error says which value it wants.
+// Its error names the value that it wants.
 type setter func(s *jsonschema.Schema, n *node, value string) error
 
 // keywords are those that a tag may hold, with the JSON types of the values
@@ -41,7 +41,7 @@ var keywords = map[string]struct {
 	"readOnly":  {[]string{"string"}, flag(func(s *jsonschema.Schema) *bool { return &s.ReadOnly })},
 	"writeOnly": {[]string{"string"}, flag(func(s *jsonschema.Schema) *bool { return &s.WriteOnly })},
 
-	// of arrays; the others in the tag of an array are those of its elements
+	// of arrays; the other keywords in the tag of an array apply to its elements
 	"minItems":    {[]string{"array"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MinItems })},
 	"maxItems":    {[]string{"array"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MaxItems })},
 	"uniqueItems": {[]string{"array"}, flag(func(s *jsonschema.Schema) *bool { return &s.UniqueItems })},
@@ -129,7 +129,7 @@ func setMultipleOf(s *jsonschema.Schema, _ *node, v string) error {
 	return nil
 }
 
-// errPattern: bytes, times and addresses have a pattern that says what decodes.
+// errPattern: bytes, times and addresses already have a pattern: of what decodes.
 var errPattern = errors.New("the Go type has a pattern of its own")
 
 func setFormat(s *jsonschema.Schema, n *node, v string) error {
@@ -161,8 +161,8 @@ func setExample(s *jsonschema.Schema, n *node, v string) error {
 	return err
 }
 
-// setDefault sets the default; that of an array has an element for each time
-// that the keyword occurs in the tag.
+// setDefault sets the default. The default of an array has one element for each time that the
+// keyword occurs in the tag.
 func setDefault(s *jsonschema.Schema, n *node, v string) error {
 	if n.kind != array {
 		value, err := n.value(v)

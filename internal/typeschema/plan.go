@@ -36,7 +36,7 @@ const (
 
 // node is how one Go type looks in JSON. It is immutable once planned, and may
 // lead back to itself: the node of a tree has a field with that same node. The
-// comments say which kinds a field belongs to.
+// comments name the kinds that use a field.
 type node struct {
 	kind   kind
 	typ    reflect.Type
@@ -103,7 +103,7 @@ func (p *planner) slot(t reflect.Type, at string) (slot, error) {
 	return slot{n, nullable}, err
 }
 
-// node plans a type that is not a pointer. The order is that of encoding/json:
+// node plans a type that is not a pointer. The order is the one of encoding/json:
 // a method of the type comes before its kind, and UnmarshalJSON before
 // UnmarshalText. Methods count on the pointer, since every value that is decoded
 // has an address.
@@ -141,8 +141,8 @@ func (p *planner) node(t reflect.Type, at string) (*node, error) {
 	return nil, fmt.Errorf("%s: a %v has no JSON form", at, t.Kind())
 }
 
-// wellKnown returns the node of a type of the standard library whose form in
-// JSON is not what its kind says; nil for others.
+// wellKnown returns the node of a type of the standard library whose form in JSON does not
+// follow from its kind; nil for other types.
 func wellKnown(t reflect.Type) *node {
 	switch t {
 	case timeType:
@@ -248,7 +248,7 @@ func (n *node) keys(t reflect.Type, at string) error {
 	return nil
 }
 
-// ownSchema plans a type whose method JSONSchema says what it looks like.
+// ownSchema plans a type with a method JSONSchema.
 func ownSchema(t reflect.Type, at string) (*node, error) {
 	own := reflect.New(t).Interface().(interface{ JSONSchema() *jsonschema.Schema }).JSONSchema()
 	if own == nil {

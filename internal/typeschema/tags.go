@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tag is what the struct tags of a field say about its schema.
+// tag is the content of the struct tags of a field.
 type tag struct {
 	description string
 	hidden      bool // jsonschema:"-"
@@ -69,7 +69,7 @@ func readTag(st reflect.StructTag) (tag, error) {
 }
 
 // parts splits a tag at its commas. A comma is part of a value if it is escaped,
-// or if it stands in a description and a space follows, but no keyword: prose.
+// or if it is in a description and followed by a space and no keyword: prose.
 func parts(tag string) []string {
 	var all []string
 	joins := false

@@ -29,7 +29,7 @@ func (o *ordered) set(key string, v any) {
 	o.m[key] = v
 }
 
-// treeLimits are those of the text of a schema.
+// treeLimits are the limits of the text of a schema.
 var treeLimits = rawjson.Limits{Bytes: 1 << 20, Depth: 256}
 
 // parse reads a text into a tree. The last of duplicate keys wins, in the place

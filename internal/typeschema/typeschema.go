@@ -14,7 +14,7 @@ import (
 // For returns the JSON Schema of t, a struct type or a pointer to one, for
 // validation on this side: all of what [Decode] needs is in it, in the order of
 // the struct's fields, without $schema and $id. Equal types have equal bytes. A
-// type with a JSONSchema method is as good as a struct where that says object.
+// type with a JSONSchema method may be used like a struct if that schema is of an object.
 //
 // The error names the field that has no schema. Results are cached for ever;
 // the caller owns its copy. Safe for concurrent use.
@@ -51,8 +51,8 @@ func of(t reflect.Type) known {
 	return k.(known)
 }
 
-// read plans a type, writes its schema and compiles that. It turns a panic, such
-// as that of a JSONSchema method, into an error.
+// read plans a type, writes its schema and compiles it. It turns a panic, such as a panic of a
+// JSONSchema method, into an error.
 func read(t reflect.Type) (k known) {
 	defer func() {
 		if p := recover(); p != nil {

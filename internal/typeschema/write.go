@@ -22,7 +22,7 @@ type writer struct {
 }
 
 // write returns the schema of a plan. The keywords are in the order of tidy, and
-// properties in that of the plan: equal plans have equal bytes.
+// properties in the order of the plan: equal plans have equal bytes.
 func write(root *node) (json.RawMessage, error) {
 	w := writer{root: root, names: map[*node]string{}, taken: map[string]bool{}, defs: jsonschema.Definitions{}}
 	s, err := w.whole(root)
@@ -50,7 +50,7 @@ func (w *writer) place(s slot) (*jsonschema.Schema, error) {
 	return js, err
 }
 
-// orNull returns the schema of what js says, or null. Strict providers take
+// orNull returns a schema that accepts what js accepts, and null. Strict providers take
 // anyOf and not oneOf.
 func orNull(js *jsonschema.Schema, n *node) *jsonschema.Schema {
 	if n.kind == anything {
@@ -90,8 +90,8 @@ var (
 	notWord   = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 )
 
-// name makes up a name for the definition of t: its own, with that of its
-// package where another type has it, with a number where that is not enough.
+// name returns a unique name for the definition of t: the name of the type, with its package if
+// another type has that name, with a number if that is still not unique.
 func (w *writer) name(t reflect.Type) string {
 	clean := func(s string) string { return strings.Trim(notWord.ReplaceAllString(s, "_"), "_") }
 	own := clean(qualifier.ReplaceAllString(t.Name(), ""))

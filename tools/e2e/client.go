@@ -93,7 +93,7 @@ func (p place) set(c command) error {
 }
 
 // environment is all that a run inherits: where programs are, an empty home,
-// and for everything but loopback a proxy that nobody serves.
+// and for everything but loopback a proxy that does not exist.
 func (p place) environment(c command) []string {
 	const nowhere = "http://127.0.0.1:9"
 	env := []string{

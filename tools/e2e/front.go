@@ -9,7 +9,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// front is what stands between a client and the upstream.
+// front is what is between a client and the upstream.
 type front struct {
 	name      string
 	validates bool // the expectations of the scenarios hold behind it

@@ -17,7 +17,7 @@ import (
 // call that it makes for one of them.
 const requestHeader = "X-Client-Request"
 
-// meter stands between a client and a front, and notes what the client sends and gets.
+// meter is between a client and a front, and notes what the client sends and gets.
 type meter struct {
 	next   http.Handler
 	format strict.Format

@@ -32,7 +32,7 @@ type result struct {
 	front    front
 	ended    ending
 	attempts int           // the client's model calls
-	calls    int           // those of the upstream
+	calls    int           // that the upstream got
 	breaks   int           // requests of the client that change turns of the one before
 	refused  []string      // why the provider refused requests
 	changed  int           // requests that reached the provider otherwise than the client sent them

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The table stands between these lines of docs/measured/clients.md.
+// The table is between these lines of docs/measured/clients.md.
 const (
 	tableBegin = "<!-- measured: make agents writes what follows -->"
 	tableEnd   = "<!-- end of what make agents writes -->"
@@ -108,7 +108,7 @@ func quoted(lines []string) string {
 	return "`" + line + "`"
 }
 
-// tableIn returns what stands between the marks of a page.
+// tableIn returns what is between the marks of a page.
 func tableIn(page string) (before, table, after string, err error) {
 	before, rest, ok := strings.Cut(page, tableBegin)
 	table, after, ok2 := strings.Cut(rest, tableEnd)

@@ -25,7 +25,7 @@ type answer struct {
 	broke   bool          // the connection ends in the middle of the first call
 	limited bool          // status 429 instead of an answer
 	refused string        // status 400 with this message instead of an answer
-	last    bool          // of its account: later answers are those of another one, which cannot verify reasoning from before
+	last    bool          // of its account: later answers come from another one, which cannot verify reasoning from before
 }
 
 // task makes the calls of one client that a scenario chooses from.

@@ -95,7 +95,7 @@ type study struct {
 	setups      []setup
 	sources     map[string]*group
 	models      map[string]*group
-	faults      map[string]*distinct // those of calls that the schema refused
+	faults      map[string]*distinct // of calls that the schema refused
 	wrongs      []string             // for a look at single cases
 }
 
@@ -183,7 +183,7 @@ func untouched(v middleware.Verdict, sent middleware.ToolCall) bool {
 var index = regexp.MustCompile(`/\d+`)
 
 // faultOf names what is wrong with a call: its tool, and each property with the
-// kind of its fault, wherever in a list it stands.
+// kind of its fault, wherever it is in a list.
 func faultOf(s sample, issues []middleware.Issue) string {
 	faults := []string{}
 	for _, i := range issues {

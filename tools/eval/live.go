@@ -189,7 +189,7 @@ type pair struct {
 }
 
 // compareLive re-asks each case in two forms and writes how often the next call
-// was valid. When ctx ends, it writes that of the cases so far.
+// was valid. When ctx ends, it writes the table of the cases so far.
 func compareLive(ctx context.Context, dir, url string, limit int, out io.Writer) error {
 	server, err := newServer(ctx, url)
 	if err != nil {

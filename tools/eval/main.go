@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// defaultData is the directory of the recorded calls, from that of the module.
+// defaultData is the directory of the recorded calls, relative to the module.
 const defaultData = "../../shared/data/recorded"
 
 func run(args []string, out io.Writer) error {

@@ -19,7 +19,7 @@ const (
 
 var errMarkers = errors.New("the file lacks the markers, or has them in the wrong order")
 
-// between returns text with what stands between the markers replaced.
+// between returns text with what is between the markers replaced.
 func between(text, tables string) (string, error) {
 	head, rest, ok := strings.Cut(text, begin)
 	_, tail, ok2 := strings.Cut(rest, end)

@@ -17,7 +17,7 @@ type truth struct {
 	exact  bool             // one value each, and parameters that it lacks are not known
 }
 
-// truths are those of one record: BFCL's by parameter, the calls of a turn as
+// truths are the truths of one record: BFCL's by parameter, the calls of a turn as
 // Python, or tau-bench's actions.
 func truths(expected json.RawMessage, turn []string, traj json.RawMessage) []truth {
 	var all []truth

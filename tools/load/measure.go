@@ -130,7 +130,7 @@ func (b *bench) loads() []load {
 	}
 }
 
-// figures are those of one target under one load.
+// figures are the results of one target under one load.
 type figures struct {
 	rates rates
 	costs rates // processor time of its process for a request, in µs, by block; 0 is unknown

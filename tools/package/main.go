@@ -84,7 +84,7 @@ type binary struct {
 // platform is an operating system and a processor, as Go, Python and npm name them.
 type platform struct{ goos, goarch, wheel, npm string }
 
-// platforms are those of a release. A binary without cgo depends on no C library, so one
+// platforms are the platforms of a release. A binary without cgo depends on no C library, so one
 // wheel serves every Linux. Go 1.26 runs on macOS 12 (go.dev/wiki/MinimumRequirements).
 var platforms = []platform{
 	{"linux", "amd64", "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64", "linux-x64"},

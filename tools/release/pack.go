@@ -48,7 +48,7 @@ func (r *release) pack(m *goModule) error {
 	return r.write(m)
 }
 
-// edit makes go.mod and go.sum those of the release.
+// edit turns go.mod and go.sum into the files of a release.
 func (r *release) edit(m *goModule, sums []string) error {
 	dir := filepath.Join(r.tree, filepath.FromSlash(m.dir))
 	for _, replaced := range slices.Clone(m.file.Replace) {
@@ -87,7 +87,7 @@ func (r *release) edit(m *goModule, sums []string) error {
 // write adds the module to the proxy as its last commit has it, and notes its
 // hashes.
 //
-// The layout is that of the GOPROXY protocol (go.dev/ref/mod#goproxy-protocol).
+// The layout follows the GOPROXY protocol (go.dev/ref/mod#goproxy-protocol).
 func (r *release) write(m *goModule) error {
 	escaped, err := module.EscapePath(m.path())
 	if err != nil {

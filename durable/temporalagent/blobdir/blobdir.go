@@ -52,7 +52,7 @@ func (d *Dir) Close() error { return d.root.Close() }
 // Put stores the content under its hash. After Put has returned nil, the content
 // survives a crash of the machine. Putting a content again renews the
 // modification time of its file, so files can be deleted by age. The error wraps
-// ErrHash if the hash is not that of the content.
+// ErrHash if the hash is not the hash of the content.
 func (d *Dir) Put(ctx context.Context, hash string, content []byte) error {
 	if err := check(ctx, hash); err != nil {
 		return err

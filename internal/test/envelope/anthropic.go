@@ -93,7 +93,7 @@ func blockByPlace(blocks []anthropicBuilding, index text) int {
 }
 
 // anthropicDeltas reads a stream in that style. Deltas take the place of the input that
-// stands in the start of a block, as all clients have it: the provider sends {} there.
+// is in the start of a block, as all clients have it: the provider sends {} there.
 func anthropicDeltas(events []event, style anthropicStyle) (calls []Call) {
 	var blocks []anthropicBuilding
 	for _, e := range events {

@@ -12,9 +12,9 @@ type Reader struct {
 	Calls func(body string) []Call
 }
 
-// Readers returns the clients of a format. Their keys are those of
-// encoding/json, which folds case and merges duplicates, or exact, and then the
-// first or the last duplicate counts. A member of an odd kind is an error for
+// Readers returns the clients of a format. They read keys as
+// encoding/json does, which folds case and merges duplicates, or exactly, and then
+// the first or the last duplicate counts. A member of an odd kind is an error for
 // the first, as it is for most typed clients: they end there. The others take
 // it for absent, as programs in dynamic languages do. The lines of their streams end as the
 // WHATWG specification says, or at LF only. Where a format has copies of a

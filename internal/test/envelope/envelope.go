@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// Schema is the JSON Schema of the tool pay, and Empty that of the tool ping.
+// Schema is the JSON Schema of the tool pay, and Empty the one of the tool ping.
 const (
 	Schema = `{"type":"object","properties":{"amount":{"type":"integer","maximum":100}},"required":["amount"],"additionalProperties":false}`
 	Empty  = `{"type":"object","properties":{},"additionalProperties":false}`
@@ -103,7 +103,7 @@ func (f Format) Hostile(draw Draw, stream bool) Exchange {
 	return x
 }
 
-// calls returns those of an answer and of its evil twin.
+// calls returns the calls of an answer and of its evil twin.
 func calls(draw Draw) (good, evil []said) {
 	say := func(name, arguments string) said {
 		s := said{Call: Call{name, arguments}, pieces: []string{arguments}}

@@ -58,8 +58,8 @@ var chat = Format{
 	},
 }
 
-// anthropic is the format of Anthropic Messages. A text stands before the calls, so that
-// the index of a block is not that of its call.
+// anthropic is the format of Anthropic Messages. A text comes before the calls, so that
+// a block and its call have different indexes.
 var anthropic = Format{
 	Name: "anthropic", path: "/v1/messages",
 	request: `{"model":"m","max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"?"}],"tools":[{"name":"pay","input_schema":` + Schema +

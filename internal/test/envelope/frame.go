@@ -21,7 +21,7 @@ func (m *mutator) frame(f Format, stream bool) string {
 }
 
 // cut ends a body too early, puts a byte into it that is not UTF-8, adds what
-// does not belong there, or changes what stands between the texts.
+// does not belong there, or changes what is between the texts.
 func (m *mutator) cut(body string) string {
 	switch at := m.draw("cut at", len(body)+1); m.draw("cut", 12) {
 	case 0:

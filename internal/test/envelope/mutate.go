@@ -132,7 +132,7 @@ func (m *mutator) mutateObject(p place) {
 }
 
 // rename gives whatever has one value of a key another value that the key has,
-// wherever it stands, so that two calls share an id; or it takes all members with
+// wherever it is, so that two calls share an id; or it takes all members with
 // that key away.
 func (m *mutator) rename(key string) {
 	var values []string

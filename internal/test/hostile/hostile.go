@@ -5,7 +5,7 @@
 //
 //	make hostile
 //
-// runs every attack of this package and prints the table that stands in
+// runs every attack of this package and prints the table of
 // docs/measured/hostile-input.md. The benchmark is BenchmarkHostile, here and in the
 // module mcp.
 package hostile

@@ -21,7 +21,7 @@ type Run func(ctx context.Context) any
 
 // Measure runs run several times, one after the other: for the time, for the
 // live memory, and with contexts that end at different points of the run. Time
-// and memory are those of the whole process, so nothing else may run in it.
+// and memory are measured for the whole process, so nothing else may run in it.
 func Measure(run Run) Cost {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var c Cost

@@ -1,5 +1,5 @@
 // Package ratio is for benchmarks: it compares the processor time of a function
-// with that of json.Valid. Such a ratio varies less than a time, between runs
+// with the time of json.Valid. Such a ratio varies less than a time, between runs
 // and between machines.
 package ratio
 

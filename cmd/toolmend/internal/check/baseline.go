@@ -74,7 +74,7 @@ type comparison struct {
 	maxRise float64
 	note    string // why the figures may not be comparable
 	total   rateChange
-	lines   []rateChange // those of models and tools in both, the smallest p first
+	lines   []rateChange // of models and tools in both, the smallest p first
 	onlyNow int          // number of models and tools that the baseline does not have
 }
 

@@ -100,7 +100,7 @@ type comparisonJSON struct {
 	MaxRise      float64          `json:"max_rise"` // points
 	Risen        bool             `json:"risen"`    // decides the exit code
 	NoticedRise  *float64         `json:"noticed"`  // points; null: no rise can be noticed
-	Total        rateChangeJSON   `json:"total"`    // p is that of one test
+	Total        rateChangeJSON   `json:"total"`    // its p is from one test over all turns
 	Lines        []rateChangeJSON `json:"lines"`    // p is corrected by Holm's method
 	NotInFormer  int              `json:"not_in_baseline"`
 	SettingsNote string           `json:"note,omitempty"`

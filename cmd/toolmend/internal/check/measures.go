@@ -29,7 +29,7 @@ const (
 )
 
 // measurer computes the measures that others publish, by their rules and not by
-// those of check: nothing is repaired, and no schema is read leniently. It is
+// the rules of check: nothing is repaired, and no schema is read leniently. It is
 // safe for concurrent use.
 //
 // Sources: openrouter.ai/docs/guides/routing/auto-exacto, "How Tool-Calling Success
@@ -46,7 +46,7 @@ type measurer struct {
 // measureBytes bounds the schemas that a measurer keeps, for each of its dialects.
 const measureBytes = 64 << 20
 
-// measureLimits are those of arguments that are held to a schema.
+// measureLimits are the limits of arguments that are held to a schema.
 var measureLimits = rawjson.Limits{Bytes: 16 << 20, Depth: 256}
 
 func newMeasurer(c *report.Checker) *measurer {
@@ -190,7 +190,7 @@ type measuredTurn struct {
 	measured
 }
 
-// measures are those of a run. Published figures are those of one model.
+// measures are the figures of a run, in sum and by model. Published figures are about one model.
 type measures struct {
 	Total  measured             `json:"total"`
 	Models map[string]*measured `json:"models"`

@@ -5,7 +5,7 @@ import (
 	"github.com/toolmend/toolmend/internal/report"
 )
 
-// turnRate counts the turns with a call that was validated, and those of them
+// turnRate counts the turns with a call that was validated, and the part of them
 // with an invalid call. Turns are compared, and not calls: the calls of one turn
 // are mostly all valid or all invalid, so they are not independent of each other.
 type turnRate struct {

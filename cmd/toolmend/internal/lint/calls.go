@@ -100,7 +100,7 @@ func outcomes(s, v rawjson.Value, pointer string, issues []middleware.Issue, dep
 }
 
 // anyAt reports whether an issue is at a pointer or below it. A missing property is
-// not an issue of the object that lacks it, as seen from there.
+// not an issue of the object that it is missing in.
 func anyAt(issues []middleware.Issue, pointer string) bool {
 	for _, i := range issues {
 		if i.Code != "required" && (i.Pointer == pointer || strings.HasPrefix(i.Pointer, pointer+"/")) {

@@ -145,7 +145,7 @@ func (l *linter) tool(t *tool) {
 	l.warnings(t)
 }
 
-// names joins those of the wanted providers that count.
+// names joins the names of the wanted providers that count.
 func names(count []Provider, wanted ...Provider) string {
 	var out []string
 	for _, p := range wanted {

@@ -66,7 +66,7 @@ func (p place) of(v rawjson.Value) place {
 	return p
 }
 
-// line returns the line of the value: that of its key, if it is a member.
+// line returns the line of the value, or of its key if it is a member.
 func (p place) line() int {
 	start, _ := p.value.Span()
 	if p.value.IsMember() {

@@ -26,7 +26,7 @@ type measured struct {
 type recordedRate struct {
 	seen, refused int
 	places        int // properties with such values, each once for its tool
-	badPlaces     int // those of places with a refused value
+	badPlaces     int // places with a refused value
 }
 
 var measuredRules = []measured{

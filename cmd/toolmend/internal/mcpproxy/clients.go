@@ -23,7 +23,7 @@ var clients = map[string]struct{ servers, http string }{
 }
 
 // own returns the command that starts this program, and the arguments in front of
-// those of a server.
+// the settings of a server.
 func (s settings) own() (command string, args []string, err error) {
 	if command, err = os.Executable(); err != nil {
 		return "", nil, err

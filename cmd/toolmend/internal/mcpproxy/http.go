@@ -256,7 +256,7 @@ func isStream(resp *http.Response) bool {
 }
 
 // tap reads the messages of a response while the client gets its bytes: one, or
-// those of a stream of events. A message that is too long is not read.
+// the messages of a stream of events. A message that is too long is not read.
 type tap struct {
 	io.ReadCloser
 	e      *endpoint

@@ -29,7 +29,7 @@ type tools struct {
 
 	mu     sync.Mutex
 	byName map[string]known
-	bytes  int       // at least those of byName
+	bytes  int       // of the tools in byName, at least
 	listed time.Time // when a list was read to its end
 	since  time.Time // when the server last said that its tools have changed
 	failed time.Time // when the server last did not list its tools for the proxy

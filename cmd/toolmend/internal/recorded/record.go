@@ -114,7 +114,7 @@ func withoutSchema(tools []middleware.Tool, name string) []middleware.Tool {
 	return append(slices.Clip(tools), middleware.Tool{Name: name})
 }
 
-// lineLimits are those of a record: only its length is bounded, by Reader.
+// lineLimits are the limits of a record: only its length is bounded, by Reader.
 var lineLimits = rawjson.Limits{Bytes: -1, Depth: 10_000, Number: -1, Exponent: -1, AnyBytes: true}
 
 // parse returns the object in a text.

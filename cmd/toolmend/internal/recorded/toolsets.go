@@ -16,7 +16,7 @@ import (
 // immutable and safe for concurrent use.
 type Toolsets struct {
 	file string
-	// tools are those of every record, and inputs those of a batch's requests, by id; in
+	// tools are the tools of every record, and inputs the tools of a batch's requests, by id; in
 	// requests as thin returns them.
 	tools  []middleware.Tool
 	inputs map[string][]byte
@@ -94,7 +94,7 @@ func (s *Toolsets) add(v rawjson.Value) error {
 // Tools returns the tools for every record, in the order of the file. Do not change them.
 func (s *Toolsets) Tools() []middleware.Tool { return s.tools }
 
-// known returns the tools that the model had: those of its request or its record, or those
+// known returns the tools that the model had: from its request, from its record, or the tools
 // that s has for the id, or for every record. It is nil if they are not known.
 func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool {
 	for _, v := range []rawjson.Value{req, record} {

@@ -108,7 +108,7 @@ func (r *Run) Add(rule Rule, result Result) {
 	r.Results = append(r.Results, result)
 }
 
-// Write writes a log with this run. indent is that of one level; "" writes one line.
+// Write writes a log with this run. indent is the indentation of one level; "" writes one line.
 func (r *Run) Write(w io.Writer, indent string) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -26,7 +26,7 @@ const (
 	defaultDrain  = gateway.Duration(30 * time.Second)
 )
 
-// config is the configuration file: that of the gateway, and what its server
+// config is the configuration file: the gateway's part, and what its server
 // needs.
 type config struct {
 	gateway.Config

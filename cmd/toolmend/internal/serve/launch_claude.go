@@ -11,7 +11,7 @@ import (
 const anthropicURL = "https://api.anthropic.com"
 
 // launchClaude points Claude Code at the gateway. Its settings files may hold
-// variables, which win over those of the environment; the settings of the
+// variables, which override the environment; the settings of the
 // command line win over both.
 // Source: Claude Code's documentation of settings, and measured with 2.1.330.
 func launchClaude(m machine, at string, f runFlags) (launch, error) {

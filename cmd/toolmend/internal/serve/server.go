@@ -17,7 +17,7 @@ import (
 // server is a running `toolmend serve`.
 type server struct {
 	flags   serveFlags
-	config  config // that of the start
+	config  config // as it was at the start
 	gateway *gateway.Gateway
 	log     *slog.Logger
 	lines   *logbatch.Writer // of log

@@ -26,8 +26,8 @@ var services = []primitives.ServiceName{
 }
 
 // serverOptions returns the configuration of a server with one history shard.
-// The hosts are static: the gossip between servers would look for those of a
-// killed process.
+// The hosts are static: the gossip between servers would look for the hosts
+// of a killed process.
 func serverOptions(host string, port int, db, namespace string) ([]temporal.ServerOption, error) {
 	store, err := database(db, namespace)
 	if err != nil {

@@ -1,7 +1,9 @@
 package rescue
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -13,8 +15,8 @@ const (
 	maxHeldTime = 2 * time.Second
 )
 
-// streamGate keeps events from a sink while their text may be a call. Events are passed
-// on whole and in order.
+// streamGate holds events back from a sink while their text may be a call. It passes events on
+// unchanged and in order.
 type streamGate struct {
 	sink  middleware.Sink
 	table *table
@@ -29,12 +31,12 @@ type streamGate struct {
 	hasCall bool            // a tool call has arrived: nothing is held
 	think   strings.Builder // all reasoning of the attempt
 	scan    *scanner
-	since   time.Time // when the place was reached at which the text is held
-	reasks  bool      // markup that is not read is asked about
-	overdue bool      // the place has reached a bound: its text is not held until an offered tool is named
+	since   time.Time // since when the text is held
+	reasks  bool      // Options.ReaskUnread
+	overdue bool      // a bound was reached: the text flows until it names an offered tool
 }
 
-// newHeld returns a held for one attempt. A reset begins the next one.
+// newStreamGate returns a gate for one attempt. EventReset begins the next one.
 func newStreamGate(sink middleware.Sink, t *table, tools *tools, reasks bool) *streamGate {
 	return &streamGate{sink: sink, table: t, tools: tools, reasks: reasks, scan: newScanner(t, tools)}
 }
@@ -86,30 +88,29 @@ func (h *streamGate) advance() error {
 		safe = h.text.Len()
 	}
 	if h.lead = max(h.lead, h.scan.space(h.lead)); h.lead >= safe {
-		safe = 0 // a text of white space is not an answer beside a call
+		safe = 0 // white space before a call is not shown
 	}
 	return h.pass(safe)
 }
 
-// waits reports whether the scanner waits at text that may turn out not to be a
-// call.
+// undecided reports whether the scanner waits for the rest of a text that may not be a call.
 func (h *streamGate) undecided() bool {
 	return h.scan.undecided && !h.scan.named && h.scan.safeFrom == 0 && len(h.scan.pieces) == 0
 }
 
-// marked reports whether the text begins with markup that was not read, and is asked
-// about if none of it was shown.
+// asksAgain reports whether the model will be re-asked because the text begins with unknown
+// markup. That needs a sink that has no event of the attempt.
 func (h *streamGate) asksAgain() bool {
 	return h.reasks && !h.started && len(h.scan.pieces) == 0 && h.scan.unknownMark >= 0 && blank(h.scan.text[:h.scan.unknownMark])
 }
 
-// late reports whether the held text has reached a bound.
+// boundReached reports whether the held text has reached a bound.
 func (h *streamGate) boundReached() bool {
 	return h.text.Len()-h.sent > maxHeld || time.Since(h.since) >= maxHeldTime
 }
 
-// due returns how long the text may still be held. 0 means that its time is over,
-// or that it has no bound.
+// timeLeft returns how long the text may still be held. 0 means that its time is over or has no
+// bound.
 func (h *streamGate) timeLeft() time.Duration {
 	broken := h.scan.fault != nil && len(h.scan.pieces) == 0 || h.asksAgain()
 	if h.hasCall || h.overdue || len(h.queue) == 0 || !h.undecided() && !broken {
@@ -142,9 +143,8 @@ func (h *streamGate) pass(safe int) error {
 // release sends everything that is held.
 func (h *streamGate) release() error { return h.pass(h.sent + h.text.Len() + 1<<30) }
 
-// replace sends what the sink lacks of a message whose calls were rescued. If the
-// sink has text that the message has not, EventReset and the message's text
-// come first.
+// replace sends the rest of a message whose calls were rescued. If the sink has text that is
+// not in the message, EventReset and the whole text are sent.
 func (h *streamGate) replace(m middleware.Message) error {
 	if h.text.Len()+h.think.Len() == 0 {
 		return h.release() // the model did not stream
@@ -175,4 +175,69 @@ func (h *streamGate) replace(m middleware.Message) error {
 		}
 	}
 	return nil
+}
+
+// timedGate is a streamGate that passes text on in time even if no event follows. A timer does
+// that on its own goroutine, between two events of the model.
+type timedGate struct {
+	*streamGate
+	mu    sync.Mutex  // the sink is on one goroutine at a time
+	timer *time.Timer // nil before something is held
+	armed bool        // the timer may pass something on
+	err   error       // of the sink, when the timer called it
+}
+
+// event is the sink that the model gets.
+func (t *timedGate) event(e middleware.Event) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return t.err
+	}
+	err := t.streamGate.event(e)
+	t.arm()
+	return err
+}
+
+// arm sets the timer to the time at which the held text reaches its bound.
+func (t *timedGate) arm() {
+	wait := t.timeLeft()
+	t.armed = wait > 0
+	switch {
+	case !t.armed:
+	case t.timer == nil:
+		t.timer = time.AfterFunc(wait, t.elapsed)
+	default:
+		t.timer.Reset(wait)
+	}
+}
+
+// elapsed runs when the bound is reached. On this goroutine a panic would end the
+// program, so it becomes the error of the step.
+func (t *timedGate) elapsed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer func() {
+		if p := recover(); p != nil {
+			t.err = fmt.Errorf("rescue: %w", middleware.NewPanicError(p))
+		}
+	}()
+	if !t.armed || t.timeLeft() > 0 { // an event came first
+		return
+	}
+	if t.err = t.advance(); t.err == nil {
+		t.arm()
+	}
+}
+
+// stop ends the attempt: the timer passes nothing on any more. It returns the error of the sink
+// if the timer met one.
+func (t *timedGate) stop() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.armed = false
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	return t.err
 }

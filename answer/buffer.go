@@ -6,9 +6,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// heldText keeps text from a sink until the step has accepted the text. Other
-// events are passed on. The first tool call shows that the text is not an
-// answer: then the text is passed on too.
+// textBuffer holds text back from a sink until the step has accepted the text. It passes other
+// events on. A message with a tool call is not an answer, so the first tool call releases the
+// text.
 type textBuffer struct {
 	sink    middleware.Sink
 	text    strings.Builder
