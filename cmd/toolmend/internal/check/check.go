@@ -266,7 +266,7 @@ func (c *check) exitCode(sum report.Summary, compared *comparison) int {
 	case c.failed > 0:
 		return cli.ExitFailed
 	case compared != nil:
-		if compared.risen() {
+		if compared.Risen {
 			return cli.ExitInvalid
 		}
 		return cli.ExitOK

@@ -192,15 +192,15 @@ func (c *comparison) section() report.Section {
 		Title: "Compared with a baseline", Text: strings.Split(c.answer(), "\n"),
 		Caption: "Turns with an invalid call, " + c.verdict() + ": all, and the models and tools whose share rose",
 		Columns: []string{"", "Baseline", "95%", "Now", "95%", "Rise", "p"}, Numbers: []int{1, 2, 3, 4, 5, 6},
-		Rows: [][]string{c.total.row()},
+		Rows: [][]string{c.Total.row()},
 	}
-	for _, l := range c.lines {
+	for _, l := range c.Lines {
 		if l.significant() && len(s.Rows) <= maxSectionRows {
 			s.Rows = append(s.Rows, l.row())
 		}
 	}
-	if c.note != "" {
-		s.Text = append(s.Text, "Note: "+c.note+".")
+	if c.Note != "" {
+		s.Text = append(s.Text, "Note: "+c.Note+".")
 	}
 	return s
 }
