@@ -102,6 +102,11 @@ func shareOf(s rates.Share) share {
 // significant reports whether chance does not explain the rise.
 func (c rateChange) significant() bool { return c.P < rates.Level }
 
+// risenLines returns the models and tools whose rate rose significantly.
+func (c *comparison) risenLines() []rateChange {
+	return slices.DeleteFunc(slices.Clone(c.Lines), func(l rateChange) bool { return !l.significant() })
+}
+
 // compareRates compares a run with its baseline, by the verdict of -gate. The rate has risen if that
 // of all turns rose by at least -max-rise points, and chance does not explain it.
 func compareRates(base *summaryJSON, now *turnRates, s settings) *comparison {

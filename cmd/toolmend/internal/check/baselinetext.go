@@ -10,21 +10,17 @@ import (
 // significantly, and the answer.
 func (c *comparison) write(w io.Writer, top int) {
 	fmt.Fprintf(w, "\nCOMPARED WITH %s\nturns with an invalid call, %s\n", clean(c.File), c.verdict())
-	t := table{rows: [][]string{{"", "BASELINE", "95%", "NOW", "95%", "RISE", "P"}, c.Total.row()}}
-	risen := 0
-	for _, l := range c.Lines {
-		if !l.significant() {
-			continue
-		}
-		if risen++; top == 0 || risen <= top {
-			t.rows = append(t.rows, l.row())
-		}
+	risen := c.risenLines()
+	first, more := cut(risen, top)
+	t := [][]string{{"", "BASELINE", "95%", "NOW", "95%", "RISE", "P"}, c.Total.row()}
+	for _, l := range first {
+		t = append(t, l.row())
 	}
-	t.write(w)
-	if top > 0 && risen > top {
-		fmt.Fprintf(w, "and %d more that rose\n", risen-top)
+	writeTable(w, t)
+	if more > 0 {
+		fmt.Fprintf(w, "and %d more that rose\n", more)
 	}
-	if still := len(c.Lines) - risen; still > 0 || c.OnlyNow > 0 {
+	if still := len(c.Lines) - len(risen); still > 0 || c.OnlyNow > 0 {
 		fmt.Fprintf(w, "%d of the models and tools without a significant rise, %d not in the baseline\n", still, c.OnlyNow)
 	}
 	if c.Note != "" {
