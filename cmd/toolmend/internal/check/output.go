@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -41,7 +40,7 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 	case cli.FormatGitHub:
 		if compared != nil && compared.Risen { // why the step fails
 			answer, _, _ := strings.Cut(compared.answer(), "\n")
-			fmt.Fprintf(c.out, "::error title=toolmend check -baseline::%s\n", strings.ReplaceAll(answer, "%", "%25"))
+			_ = ci.WriteAnnotation(c.out, "error", "", 0, "toolmend check -baseline", answer) // out keeps the error
 		}
 		return c.writeGitHub(sum, layout)
 	case cli.FormatJUnit:
