@@ -224,9 +224,10 @@ func TestStackInsideAMiddleware(t *testing.T) {
 		options toolmend.Options
 		turns   []middlewaretest.Turn
 	}{
-		"calls":  {toolmend.Options{}, []middlewaretest.Turn{bad, worse, worst}},
-		"text":   {number, slices.Repeat([]middlewaretest.Turn{middlewaretest.Text("two")}, 3)},
-		"markup": {toolmend.Options{Rescue: &rescue.Options{}}, slices.Repeat([]middlewaretest.Turn{cut}, 2)},
+		"calls":   {toolmend.Options{}, []middlewaretest.Turn{bad, worse, worst}},
+		"text":    {number, slices.Repeat([]middlewaretest.Turn{middlewaretest.Text("two")}, 3)},
+		"markup":  {toolmend.Options{Rescue: &rescue.Options{}}, slices.Repeat([]middlewaretest.Turn{cut}, 2)},
+		"no call": {toolmend.Options{}, slices.Repeat([]middlewaretest.Turn{middlewaretest.Text("no")}, 2)}, // a call is demanded
 	} {
 		for name, given := range map[string]func(*middleware.Request) *middleware.Request{
 			"the same request": func(r *middleware.Request) *middleware.Request { return r },
@@ -239,7 +240,7 @@ func TestStackInsideAMiddleware(t *testing.T) {
 					return middleware.Chain(toolmend.Stack(toolmend.Options{}), mine)
 				},
 				"between": func(mine middleware.Middleware) middleware.Middleware {
-					return toolmend.NewLayers(toolmend.Options{}).Outside(middleware.LayerBudget, mine).Chain()
+					return toolmend.NewLayers(toolmend.Options{}).Outside(middleware.LayerAttempt, mine).Chain()
 				},
 			} {
 				t.Run(inner+", "+name+", "+outer, func(t *testing.T) {
@@ -248,7 +249,11 @@ func TestStackInsideAMiddleware(t *testing.T) {
 					router := func(next middleware.ModelCall) middleware.ModelCall {
 						sub := toolmend.Stack(c.options)(middlewaretest.NewModel(t, c.turns...).Call)
 						return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-							_, err := sub(ctx, given(req))
+							own := given(req)
+							if inner == "no call" {
+								own.ToolChoice.Mode = middleware.ToolRequired
+							}
+							_, err := sub(ctx, own)
 							errs = append(errs, err)
 							return next(ctx, req)
 						}

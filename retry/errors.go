@@ -50,6 +50,12 @@ func (e *Error) Error() string {
 	return s
 }
 
+// GaveUp reports whether a middleware of New gave up on err, at any depth of wrapping. It
+// is false for a Fallback, which calls each of its models once.
+func GaveUp(err error) bool {
+	return anyError(err, func(err error) bool { e, ok := err.(*Error); return ok && e.repeated })
+}
+
 // Unwrap returns Reason and Last, without nils.
 func (e *Error) Unwrap() []error {
 	errs := make([]error, 0, 2)
