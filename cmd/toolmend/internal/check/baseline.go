@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -25,11 +24,7 @@ func readBaseline(path string) (*summaryJSON, error) {
 	}
 	defer f.Close()
 	var last []byte
-	for r := recorded.NewReader(path, f); ; {
-		line, err := r.Next()
-		if err == io.EOF {
-			break
-		}
+	for line, err := range recorded.NewReader(path, f).All() {
 		if err != nil {
 			return nil, err
 		}

@@ -84,7 +84,8 @@ type check struct {
 // newCheck returns a run that measures and writes nothing.
 func newCheck(s settings, program string, stderr io.Writer) *check {
 	c := &check{
-		settings: s, program: program, checker: report.NewChecker(s.verdict), stderr: stderr, figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
+		settings: s, program: program, checker: report.NewChecker(s.verdict), stderr: stderr,
+		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
 		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}},
 	}
 	if s.hints {
@@ -129,7 +130,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	c.reading.Files++
 	c.ofFile = 0
 	lines := recorded.NewReader(label, c.progress.watch(in))
-	inOrder(ctx, lines.Next, func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
+	inOrder(ctx, lines.All(), func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
 	if more := c.ofFile - maxOfFile; more > 0 {
 		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
 	}

@@ -108,8 +108,8 @@ func toolHints(hints []hint, tool string, places []report.FaultRow) report.Secti
 	if worst.Final == 0 {
 		return report.Section{Title: title, Text: []string{"No call to it stays invalid."}}
 	}
-	s := report.Section{Title: title, Text: []string{fmt.Sprintf(
-		"No option of Toolmend that is off would make these calls valid. Most of them have %s (%s): %s", faultName(worst), text.Plural(worst.Final, "call"), advice(worst.Code))}}
+	s := report.Section{Title: title, Text: []string{fmt.Sprintf("No option of Toolmend that is off would make these calls valid. Most of them have %s (%s): %s",
+		faultName(worst), text.Plural(worst.Final, "call"), advice(worst.Code))}}
 	if names := undeclared(places); worst.Code == "required" && len(names) > 0 {
 		s.Text = append(s.Text, "Calls to it also have properties that are not declared: "+strings.Join(names, ", ")+". If one of them stands for the missing one, rename the property or declare an alias.")
 	}

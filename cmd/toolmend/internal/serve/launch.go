@@ -112,15 +112,15 @@ func (f runFlags) withV1() string {
 	return withoutV1(f.upstream) + "/v1"
 }
 
-// destination is where an agent may send its requests: url, if from says so. "" means a default or the
-// command line.
+// destination is a URL that an agent may send its requests to. from is the setting that names it;
+// "" means a default or the command line.
 type destination struct{ url, from string }
 
 // firstSet returns the first destination with a URL.
 func firstSet(all ...destination) destination {
-	for _, a := range all {
-		if a.url = strings.TrimSpace(a.url); a.url != "" {
-			return a
+	for _, d := range all {
+		if d.url = strings.TrimSpace(d.url); d.url != "" {
+			return d
 		}
 	}
 	return destination{}

@@ -27,7 +27,8 @@ func launchClaude(m machine, at string, f runFlags) (launch, error) {
 		l.args = append([]string{"--settings", string(text)}, f.args...)
 	}
 	// Claude Code appends /v1 to any base URL, so the upstream keeps one.
-	to := firstSet(destination{url: withoutV1(f.upstream)}, destination{present, name + " in Claude Code's settings"}, destination{m.getenv(name), name}, destination{url: anthropicURL})
+	to := firstSet(destination{url: withoutV1(f.upstream)}, destination{present, name + " in Claude Code's settings"},
+		destination{m.getenv(name), name}, destination{url: anthropicURL})
 	l.from, l.upstreams = to.from, []gateway.Upstream{{URL: strings.TrimRight(to.url, "/")}}
 	return l, nil
 }
