@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -52,13 +53,7 @@ func (e *Error) Error() string {
 
 // Unwrap returns Reason and Last, without nils.
 func (e *Error) Unwrap() []error {
-	errs := make([]error, 0, 2)
-	for _, err := range []error{e.Reason, e.Last} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return slices.DeleteFunc([]error{e.Reason, e.Last}, func(err error) bool { return err == nil })
 }
 
 // contextError returns the error of a context that has ended, and its cause if
