@@ -234,16 +234,16 @@ func readView(raw []byte) *view.View {
 }
 
 // maxCached limits the compiled schemas that a Validator keeps, in bytes by
-// footprint. One agent rarely has more than a few hundred tools, of some 50 to
-// 250 kB each.
+// footprint. One agent rarely has more than a few hundred tools, of some 25 to
+// 150 kB each.
 const maxCached = 256 << 20
 
 // footprint estimates the memory of a schema that has been used to validate,
-// strip and repair calls. The text takes up to 80 times its length, a
-// subschema 1.5 kB and an instruction of a pattern 400 bytes. TestFootprint
+// strip and repair calls. The text takes up to 50 times its length, a
+// subschema 1 kB and an instruction of a pattern 400 bytes. TestFootprint
 // measures this.
 func footprint(raw []byte, s *schema.Schema) int {
-	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 80, 1500, 400
+	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 50, 1000, 400
 	if s == nil {
 		return overhead + perByte*min(len(raw), schema.Limits.Bytes) + 2*len(raw)
 	}

@@ -51,6 +51,12 @@ func (e *Error) Error() string {
 	return s
 }
 
+// GaveUp reports whether a middleware of New gave up on err, at any depth of wrapping. It
+// is false for a Fallback, which calls each of its models once.
+func GaveUp(err error) bool {
+	return anyError(err, func(err error) bool { e, ok := err.(*Error); return ok && e.repeated })
+}
+
 // Unwrap returns Reason and Last, without nils.
 func (e *Error) Unwrap() []error {
 	return slices.DeleteFunc([]error{e.Reason, e.Last}, func(err error) bool { return err == nil })

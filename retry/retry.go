@@ -91,8 +91,9 @@ func (o Options) withDefaults() Options {
 //
 // Position: inside argsvalidate, so that each re-ask gets its own attempts; if
 // retry were outside, a failed re-ask would repeat the whole step. Outside
-// tracing.NewAttempt and an inner budget, so that they see each attempt. If a
-// chain has it twice, the outer one returns an error on which the inner one gave up.
+// tracing.NewAttempt and an inner budget, so that they see each attempt. Two
+// retry middlewares in one chain multiply their attempts, unless Options.If of the
+// outer one asks GaveUp, as toolmend.Stack does.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
 		panic(err)
