@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -58,13 +59,7 @@ func GaveUp(err error) bool {
 
 // Unwrap returns Reason and Last, without nils.
 func (e *Error) Unwrap() []error {
-	errs := make([]error, 0, 2)
-	for _, err := range []error{e.Reason, e.Last} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return slices.DeleteFunc([]error{e.Reason, e.Last}, func(err error) bool { return err == nil })
 }
 
 // contextError returns the error of a context that has ended, and its cause if
