@@ -116,11 +116,11 @@ func needsNoProxy(getenv func(string) string) bool {
 
 // noProxy returns the value of NO_PROXY with the addresses of this machine.
 func noProxy(getenv func(string) string) string {
-	hosts := []string{"127.0.0.1", "localhost"}
+	const here = "127.0.0.1,localhost"
 	for _, name := range noProxyNames {
 		if v := strings.Trim(getenv(name), ", "); v != "" && !strings.Contains(v, "'") {
-			return strings.Join(hosts, ",") + "," + v
+			return here + "," + v
 		}
 	}
-	return strings.Join(hosts, ",")
+	return here
 }
