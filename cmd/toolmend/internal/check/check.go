@@ -34,8 +34,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var base *summaryJSON
 	if s.baseline != "" {
 		if base, err = readBaseline(s.baseline); err != nil {
-			fmt.Fprintf(stderr, "toolmend check: %v\n", err)
-			return cli.ExitFailed
+			return cli.Failed(err, "check", stderr)
 		}
 	}
 	c := newCheck(s, "toolmend check", stderr)
@@ -51,8 +50,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = c.writeSummary(sum)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "toolmend check: %v\n", err)
-		return cli.ExitFailed
+		return cli.Failed(err, "check", stderr)
 	}
 	return c.exitCode(sum, compared)
 }

@@ -46,19 +46,15 @@ type settings struct {
 func parse(args []string) (settings, error) {
 	var s settings
 	gate, asJSON := "", false
-	fs := cli.NewFlags("check")
-	fs.StringVar(&s.tools, "tools", "", "")
+	fs := cli.NewFlags("check", map[string]*string{
+		"tools": &s.tools, "model": &s.model, "tool": &s.tool, "format": &s.format, "html": &s.html,
+		"baseline": &s.baseline, "write-baseline": &s.writeBaseline,
+	})
 	s.verdictFlags(fs, &gate)
-	fs.StringVar(&s.model, "model", "", "")
-	fs.StringVar(&s.tool, "tool", "", "")
 	fs.IntVar(&s.top, "top", 15, "")
 	fs.BoolVar(&asJSON, "json", false, "")
-	fs.StringVar(&s.baseline, "baseline", "", "")
-	fs.StringVar(&s.writeBaseline, "write-baseline", "", "")
 	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
 	fs.BoolVar(&s.hints, "hints", false, "")
-	fs.StringVar(&s.format, "format", "", "")
-	fs.StringVar(&s.html, "html", "", "")
 	fs.BoolVar(&s.content, "content", false, "")
 	fs.BoolVar(&s.noContent, "no-content", false, "")
 	var err error
@@ -137,11 +133,12 @@ func (s *settings) output(asJSON bool) error {
 // figures returns what is kept for the outputs.
 func (s settings) figures() report.Options {
 	o := report.Options{Content: s.content, NoExamples: s.html == ""}
-	if s.format == cli.FormatText && (s.top == 0 || s.top > report.DefaultFindings) {
+	switch {
+	case s.format != cli.FormatText:
+	case s.top == 0:
+		o.Findings = report.AllFindings
+	case s.top > report.DefaultFindings:
 		o.Findings = s.top
-		if s.top == 0 {
-			o.Findings = report.AllFindings
-		}
 	}
 	return o
 }

@@ -34,10 +34,9 @@ func (h *hint) text() string {
 		case 0:
 			return "these calls have no name: the server or the client did not read what the model wrote"
 		case 1:
-		default:
-			return fmt.Sprintf("%d tools are called and not declared, most often %s: declare them, or tell the model which tools there are", h.Tools, clean(h.Why))
+			return fmt.Sprintf("tool %s is called and not declared: declare it, or tell the model which tools there are", tool)
 		}
-		return fmt.Sprintf("tool %s is called and not declared: declare it, or tell the model which tools there are", tool)
+		return fmt.Sprintf("%d tools are called and not declared, most often %s: declare them, or tell the model which tools there are", h.Tools, clean(h.Why))
 	case hintSchema:
 		return fmt.Sprintf("the schema of tool %s cannot be used, so these calls are not validated: %s", tool, clean(h.Why))
 	default:

@@ -66,15 +66,10 @@ func countsTable(name string, rows []report.Row, total report.Counts, top int) [
 // row returns the cells of a row. BAD is the share of the calls that were
 // validated.
 func row(name string, c report.Counts) []string {
-	row := []string{shorten(name), fmt.Sprint(c.Calls)}
-	for _, n := range []int{c.Invalid, c.Unparseable, c.Unknown, c.Truncated} {
-		row = append(row, number(n))
+	return []string{
+		shorten(name), fmt.Sprint(c.Calls), number(c.Invalid), number(c.Unparseable), number(c.Unknown), number(c.Truncated),
+		percent(c.Bad(), c.Checked()), number(c.Unchecked), number(c.Stripped), number(c.Mended), number(c.Final),
 	}
-	row = append(row, percent(c.Bad(), c.Checked()))
-	for _, n := range []int{c.Unchecked, c.Stripped, c.Mended, c.Final} {
-		row = append(row, number(n))
-	}
-	return row
 }
 
 // codesTable has a row for each issue code. A call with several codes is in

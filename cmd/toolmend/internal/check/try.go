@@ -24,10 +24,8 @@ const maxCall = 64 << 20
 func Try(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var s settings
 	asJSON, text, gate := false, "", ""
-	fs := cli.NewFlags("try")
+	fs := cli.NewFlags("try", map[string]*string{"tool": &s.tools, "call": &text})
 	s.verdictFlags(fs, &gate)
-	fs.StringVar(&s.tools, "tool", "", "")
-	fs.StringVar(&text, "call", "", "")
 	fs.BoolVar(&asJSON, "json", false, "")
 	more, err := cli.ParseFiles(fs, args)
 	switch {
@@ -53,8 +51,7 @@ func Try(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "toolmend try: %v\n", err)
-		return cli.ExitFailed
+		return cli.Failed(err, "try", stderr)
 	}
 	verdict := t.AsSent
 	if s.gateFinal {

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -37,7 +38,7 @@ func WriteSARIF(w io.Writer, s report.Summary, l report.Layout) error {
 		calls++
 		for _, fault := range faults {
 			id := report.Name(fault.Code)
-			about := sarif.Escaped(describeCode(id))
+			about := sarif.Escaped(cmp.Or(codeText[id], "The arguments violate "+id+"."))
 			run.Add(sarif.Rule{ID: id, ShortDescription: &about}, sarifResult(f, fault, id, l.Values))
 		}
 	}
@@ -71,14 +72,7 @@ func sarifResult(f *report.Finding, fault report.Fault, id string, values bool) 
 	return r
 }
 
-// describeCode explains an issue code in a sentence.
-func describeCode(id string) string {
-	if text, ok := codeText[id]; ok {
-		return text
-	}
-	return "The arguments violate " + id + "."
-}
-
+// codeText explains issue codes in a sentence.
 var codeText = map[string]string{
 	"syntax":               "The arguments are not JSON.",
 	"trailing_data":        "There is text after the JSON of the arguments.",

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -56,10 +57,7 @@ func ending(f *report.Finding) string {
 
 // schemaText says that a schema cannot be used.
 func schemaText(note string) string {
-	if note == "" {
-		return "the tool's schema cannot be used"
-	}
-	return report.Visible(note, false)
+	return cmp.Or(report.Visible(note, false), "the tool's schema cannot be used")
 }
 
 // rowText says what is wrong at a place of a table.

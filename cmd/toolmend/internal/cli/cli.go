@@ -37,12 +37,22 @@ const (
 	FormatSARIF  = "sarif"
 )
 
-// NewFlags returns a set of flags that prints nothing.
-func NewFlags(name string) *flag.FlagSet {
+// NewFlags returns a set of flags that prints nothing. texts are the flags whose values are
+// text; the default of each is the text that it has.
+func NewFlags(name string, texts map[string]*string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
+	for name, to := range texts {
+		fs.StringVar(to, name, *to, "")
+	}
 	return fs
+}
+
+// Failed prints the error because of which a command stops. It returns the exit code.
+func Failed(err error, command string, stderr io.Writer) int {
+	fmt.Fprintf(stderr, "toolmend %s: %v\n", command, err)
+	return ExitFailed
 }
 
 // ParseFlags is fs.Parse. The error for an unknown flag names the flag that was
@@ -113,7 +123,8 @@ func Usage(err error, command, help string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, help)
 		return ExitOK
 	}
-	fmt.Fprintf(stderr, "toolmend %s: %v\nSee toolmend %s -h.\n", command, err, command)
+	Failed(err, command, stderr)
+	fmt.Fprintf(stderr, "See toolmend %s -h.\n", command)
 	return ExitFailed
 }
 

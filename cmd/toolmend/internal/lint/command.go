@@ -48,8 +48,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(out, lastLine(findings, tools))
 	}
 	if err = cmp.Or(err, out.Flush()); err != nil {
-		fmt.Fprintf(stderr, "toolmend lint: %v\n", err)
-		return cli.ExitFailed
+		return cli.Failed(err, "lint", stderr)
 	}
 	switch {
 	case !read:
@@ -62,13 +61,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // parse reads the command line.
 func parse(args []string) (settings, error) {
-	var s settings
-	providers := ""
-	fs := cli.NewFlags("lint")
-	fs.StringVar(&s.format, "format", cli.FormatText, "")
-	fs.StringVar(&providers, "for", "", "")
-	fs.StringVar(&s.calls, "calls", "", "")
-	fs.StringVar(&s.tools, "tools", "", "")
+	s, providers := settings{format: cli.FormatText}, ""
+	fs := cli.NewFlags("lint", map[string]*string{"format": &s.format, "for": &providers, "calls": &s.calls, "tools": &s.tools})
 	var err error
 	if s.files, err = cli.ParseFiles(fs, args); err != nil {
 		return s, err

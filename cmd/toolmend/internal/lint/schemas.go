@@ -51,13 +51,11 @@ func (l *linter) verdict(s rawjson.Value) verdict {
 
 // withoutDialect returns a schema without $schema, which is read as 2020-12.
 func withoutDialect(v rawjson.Value) []byte {
-	doc, err := rawjson.Parse(v.Raw(), limits)
-	if err != nil {
-		return []byte(v.Raw())
-	}
-	text, err := rawjson.Apply(doc.Text(), doc.Root().Cut(func(c rawjson.Value) bool { return c.Key() == "$schema" }))
-	if err != nil {
-		return []byte(v.Raw())
+	text := v.Raw()
+	if doc, err := rawjson.Parse(text, limits); err == nil {
+		if cut, err := rawjson.Apply(text, doc.Root().Cut(func(c rawjson.Value) bool { return c.Key() == "$schema" })); err == nil {
+			text = cut
+		}
 	}
 	return []byte(text)
 }

@@ -55,19 +55,15 @@ func (s settings) printConfig(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	command, all := rawjson.Quote(command), "["+list(append(args, s.command...))+"]" // TOML reads them like JSON
-	server, name := fmt.Sprintf(`{"command": %s, "args": %s}`, command, all), s.serverName()
-	if s.print == "codex" {
-		server = fmt.Sprintf("command = %s\nargs = %s", command, all)
+	start, file, name := `{"command": %s, "args": %s}`, "{\n  %q: {\n    %s: %s\n  }\n}\n", rawjson.Quote(s.serverName())
+	if s.print == "codex" { // TOML reads texts and lists like JSON
+		start, file, name = "command = %s\nargs = %s", "[%s.%s]\n%s\n", strconv.Quote(s.serverName())
 	}
+	server := fmt.Sprintf(start, rawjson.Quote(command), "["+list(append(args, s.command...))+"]")
 	if s.upstream != nil {
 		server = fmt.Sprintf(form.http, rawjson.Quote("http://"+s.listen+s.upstream.RequestURI()))
 	}
-	if s.print == "codex" {
-		fmt.Fprintf(w, "[%s.%s]\n%s\n", form.servers, strconv.Quote(name), server)
-	} else {
-		fmt.Fprintf(w, "{\n  %s: {\n    %s: %s\n  }\n}\n", rawjson.Quote(form.servers), rawjson.Quote(name), server)
-	}
+	fmt.Fprintf(w, file, form.servers, name, server)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -117,11 +118,7 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 func (e *endpoint) ask(ctx context.Context, r *http.Request, t *tools, id, request string) (result rawjson.Value) {
 	req := r.Clone(ctx)
 	setBody(req, request)
-	for name := range req.Header {
-		if name == nameHeader || strings.HasPrefix(name, paramHeader) {
-			delete(req.Header, name)
-		}
-	}
+	maps.DeleteFunc(req.Header, func(name string, _ []string) bool { return name == nameHeader || strings.HasPrefix(name, paramHeader) })
 	if req.Header.Get(methodHeader) != "" {
 		req.Header.Set(methodHeader, methodList)
 	}

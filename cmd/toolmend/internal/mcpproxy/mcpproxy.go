@@ -68,12 +68,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func parse(args []string) (s settings, err error) {
-	fs := cli.NewFlags("mcp")
-	for name, to := range map[string]*string{"record": &s.record, "page": &s.page, "name": &s.name, "print": &s.print, "wrap": &s.wrap} {
-		fs.StringVar(to, name, "", "")
-	}
-	fs.StringVar(&s.mode, "mode", modeEnforce, "")
-	fs.StringVar(&s.listen, "listen", defaultListen, "")
+	s.mode, s.listen = modeEnforce, defaultListen
+	fs := cli.NewFlags("mcp", map[string]*string{
+		"mode": &s.mode, "record": &s.record, "page": &s.page, "listen": &s.listen, "name": &s.name, "print": &s.print, "wrap": &s.wrap,
+	})
 	fs.BoolVar(&s.write, "write", false, "")
 	fs.Func("upstream", "", func(value string) error {
 		if s.upstream, err = url.Parse(value); err != nil || s.upstream.Host == "" || s.upstream.Scheme != "http" && s.upstream.Scheme != "https" {

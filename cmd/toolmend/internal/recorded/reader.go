@@ -65,7 +65,12 @@ func (r *Reader) Next() (Line, error) {
 	}
 	for {
 		if r.many != nil {
-			return r.record()
+			text, n, err := r.many.next()
+			r.n = n
+			if err != nil {
+				return Line{}, r.end(err)
+			}
+			return Line{File: r.file, N: n, Text: text}, nil
 		}
 		text, err := r.line()
 		switch {
@@ -97,16 +102,6 @@ func endsEarly(text []byte) bool {
 	_, err := rawjson.Parse(string(text), lineLimits)
 	var broken *rawjson.Error
 	return errors.As(err, &broken) && broken.AtEnd
-}
-
-// record returns the next of r.many.
-func (r *Reader) record() (Line, error) {
-	text, n, err := r.many.next()
-	r.n = n
-	if err != nil {
-		return Line{}, r.end(err)
-	}
-	return Line{File: r.file, N: n, Text: text}, nil
 }
 
 // Decompressed returns a reader of r without gzip, if it has that. The first bytes say so:

@@ -44,13 +44,11 @@ func Env(args []string, stdout, stderr io.Writer) int {
 
 // guide returns what to set for the agent that the command line names.
 func guide(args []string, getenv func(string) string) (string, error) {
-	shell := "sh"
+	shell, to := "sh", "http://"+defaultListen
 	if runtime.GOOS == "windows" {
 		shell = "powershell"
 	}
-	fs := cli.NewFlags("env")
-	to := fs.String("url", "http://"+defaultListen, "")
-	fs.StringVar(&shell, "shell", shell, "")
+	fs := cli.NewFlags("env", map[string]*string{"url": &to, "shell": &shell})
 	if err := cli.ParseFlags(fs, args); err != nil {
 		return "", err
 	}
@@ -63,7 +61,7 @@ func guide(args []string, getenv func(string) string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("--shell is sh, fish or powershell, not %q", shell)
 	}
-	base, err := gatewayURL(*to)
+	base, err := gatewayURL(to)
 	if err != nil {
 		return "", err
 	}
@@ -118,11 +116,11 @@ func needsNoProxy(getenv func(string) string) bool {
 
 // noProxy returns the value of NO_PROXY with the addresses of this machine.
 func noProxy(getenv func(string) string) string {
-	hosts := []string{"127.0.0.1", "localhost"}
+	const here = "127.0.0.1,localhost"
 	for _, name := range noProxyNames {
 		if v := strings.Trim(getenv(name), ", "); v != "" && !strings.Contains(v, "'") {
-			return strings.Join(hosts, ",") + "," + v
+			return here + "," + v
 		}
 	}
-	return strings.Join(hosts, ",")
+	return here
 }

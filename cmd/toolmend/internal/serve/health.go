@@ -25,20 +25,18 @@ const alivePage = "/_toolmend/healthz"
 
 // Health is `toolmend health`.
 func Health(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	fs := cli.NewFlags("health")
-	to := fs.String("url", "http://"+defaultListen, "")
-	file := fs.String("config", "", "")
+	to, file, base := "http://"+defaultListen, "", ""
+	fs := cli.NewFlags("health", map[string]*string{"url": &to, "config": &file})
 	ready := fs.Bool("ready", false, "")
 	err := cli.ParseFlags(fs, args)
-	base := ""
 	switch {
 	case err != nil:
 	case fs.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	case *file != "":
-		base, err = urlOf(*file)
+	case file != "":
+		base, err = urlOf(file)
 	default:
-		base, err = gatewayURL(*to)
+		base, err = gatewayURL(to)
 	}
 	if err != nil {
 		return cli.Usage(err, "health", healthHelp, stdout, stderr)

@@ -30,7 +30,7 @@ func located(path string, doc []byte, err error) error {
 // lineOf returns the line of a key, else the line of the table which would hold it, else 0.
 func lineOf(doc []byte, key string) int {
 	entries := entriesOf(doc)
-	for ; key != ""; key = parent(key) {
+	for ; key != ""; key = key[:max(strings.LastIndex(key, "."), 0)] { // the path of its table
 		for _, e := range entries {
 			if strings.EqualFold(e.path, key) {
 				return e.line
@@ -38,10 +38,6 @@ func lineOf(doc []byte, key string) int {
 		}
 	}
 	return 0
-}
-
-func parent(path string) string {
-	return path[:max(strings.LastIndex(path, "."), 0)]
 }
 
 // entry is a key or the header of a table in a TOML document.

@@ -31,10 +31,7 @@ type runFlags struct {
 
 func parseRun(args []string) (runFlags, error) {
 	var f runFlags
-	fs := cli.NewFlags("run")
-	fs.StringVar(&f.mode, "mode", "", "")
-	fs.StringVar(&f.record, "record", "", "")
-	fs.StringVar(&f.upstream, "upstream", "", "")
+	fs := cli.NewFlags("run", map[string]*string{"mode": &f.mode, "record": &f.record, "upstream": &f.upstream})
 	if err := cli.ParseFlags(fs, args); err != nil {
 		return f, err
 	}

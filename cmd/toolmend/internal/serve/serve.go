@@ -82,7 +82,11 @@ func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, e
 		_ = g.Close()
 		return cli.ExitFailed, err
 	}
-	writeStart(stderr, c, s.listener.Addr(), addrOf(s.admin), g.PagePath())
+	own := adminURL(c, s.listener.Addr())
+	if s.admin != nil {
+		own = urlFor(config{}, s.admin.Addr())
+	}
+	writeStart(stderr, c, urlFor(c, s.listener.Addr()), own, g.PagePath())
 	whole := s.run(ctx)
 	_ = g.Close() // the last observed answers count too
 	log.Info("served", "summary", served.String())
@@ -90,13 +94,6 @@ func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, e
 		return cli.ExitInvalid, nil
 	}
 	return cli.ExitOK, nil
-}
-
-func addrOf(l net.Listener) net.Addr {
-	if l == nil {
-		return nil
-	}
-	return l.Addr()
 }
 
 // withFolder returns err, or what to do if the reason is that the folder of the

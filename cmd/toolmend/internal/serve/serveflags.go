@@ -25,12 +25,9 @@ type serveFlags struct {
 // requested.
 func parseServe(args []string) (serveFlags, error) {
 	var f serveFlags
-	fs := cli.NewFlags("serve")
-	fs.StringVar(&f.upstream, "upstream", "", "")
-	fs.StringVar(&f.listen, "listen", "", "")
-	fs.StringVar(&f.mode, "mode", "", "")
-	fs.StringVar(&f.record, "record", "", "")
-	fs.StringVar(&f.config, "config", "", "")
+	fs := cli.NewFlags("serve", map[string]*string{
+		"upstream": &f.upstream, "listen": &f.listen, "mode": &f.mode, "record": &f.record, "config": &f.config,
+	})
 	fs.BoolVar(&f.check, "check-config", false, "")
 	fs.BoolVar(&f.print, "print-config", false, "")
 	if err := cli.ParseFlags(fs, args); err != nil {

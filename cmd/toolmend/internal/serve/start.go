@@ -22,15 +22,14 @@ var modeText = map[gateway.Mode]string{
 	gateway.Observe: "changes nothing, and counts what the other modes would do",
 }
 
-// writeStart tells the user what to set in the agents: a block for each upstream. admin
-// is nil without admin_listen. page is Gateway.PagePath.
-func writeStart(w io.Writer, c config, addr, admin net.Addr, page string) {
-	base := urlFor(c, addr)
+// writeStart tells the user what to set in the agents: a block for each upstream. base is the
+// address of the gateway, own that of its own pages, and page Gateway.PagePath.
+func writeStart(w io.Writer, c config, base, own, page string) {
 	fmt.Fprintf(w, "toolmend listens on %s\n\n", base)
 	for _, u := range c.Upstreams {
 		writeUpstream(w, c, u, base+u.Prefix)
 	}
-	if own := adminURL(c, addr, admin); own != "" {
+	if own != "" {
 		if page != "" {
 			fmt.Fprintf(w, "Page:    %s%s\n", own, page)
 		}
@@ -120,13 +119,9 @@ func makerOf(upstream string) string {
 	return ""
 }
 
-// adminURL returns the address of the gateway's own pages, or "": without
-// admin_listen they are on the main listener only if other machines cannot reach
-// that.
-func adminURL(c config, addr, admin net.Addr) string {
-	if admin != nil {
-		return urlFor(config{}, admin)
-	}
+// adminURL returns the address of the gateway's own pages without admin_listen, or "": they are on
+// the main listener only if other machines cannot reach that.
+func adminURL(c config, addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return urlFor(c, addr)
 	}

@@ -39,30 +39,40 @@ func (t tally) Handle(ctx context.Context, r slog.Record) error {
 
 // add counts a record of docs/serve.md, "Log".
 func (s *sums) add(r slog.Record) {
-	attrs := map[string]slog.Value{}
+	var failed, invalid, again, issues, repairs bool
+	would := ""
 	r.Attrs(func(a slog.Attr) bool {
-		attrs[a.Key] = a.Value
+		switch a.Key {
+		case "error":
+			failed = true
+		case "status":
+			invalid = a.Value.String() == "invalid"
+		case "attempts":
+			again = a.Value.Int64() > 1
+		case "issues":
+			issues = true
+		case "repairs":
+			repairs = true
+		case "would":
+			would = a.Value.String()
+		}
 		return true
 	})
-	has := func(key string) bool {
-		_, found := attrs[key]
-		return found
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	switch {
-	case has("error"):
+	case failed:
 		s.failed++
-	case has("would"):
-		if attrs["would"].String() != "passed" {
+	case would != "":
+		if would != "passed" {
 			s.would++
 		}
-	case attrs["status"].String() == "invalid":
+	case invalid:
 		s.invalid++
-	case has("issues") && has("attempts") && attrs["attempts"].Int64() > 1:
+	case issues && again:
 		s.corrected++
-	case has("repairs"):
+	case repairs:
 		s.repaired++
 	}
 }

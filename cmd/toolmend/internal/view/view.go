@@ -53,8 +53,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
-		fmt.Fprintf(stderr, "toolmend view: -listen: %v\n", err)
-		return cli.ExitFailed
+		return cli.Failed(fmt.Errorf("-listen: %w", err), "view", stderr)
 	}
 	token, sum := page.NewToken(), figures.Summary()
 	h := page.New(steps, page.Options{
@@ -64,16 +63,15 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	})
 	fmt.Fprintf(stdout, "toolmend shows %s at\n\n  http://%s/tools?token=%s\n\nThe page shows the contents of calls. Stop it with Ctrl-C.\n", baseNames(log.Files()), l.Addr(), token)
 	if err := serveView(ctx, l, h); err != nil {
-		fmt.Fprintf(stderr, "toolmend view: %v\n", err)
-		return cli.ExitFailed
+		return cli.Failed(err, "view", stderr)
 	}
 	return cli.ExitOK
 }
 
 // parse reads the command line. given are the arguments that say what is read.
 func parse(args []string) (listen string, given []string, err error) {
-	fs := cli.NewFlags("view")
-	fs.StringVar(&listen, "listen", "127.0.0.1:0", "")
+	listen = "127.0.0.1:0"
+	fs := cli.NewFlags("view", map[string]*string{"listen": &listen})
 	for _, name := range []string{"tools", "model", "tool"} {
 		fs.Func(name, "", func(value string) error { given = append(given, "-"+name, value); return nil })
 	}
