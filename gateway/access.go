@@ -52,11 +52,6 @@ type refusal struct {
 	code, message string
 }
 
-// write answers r, in the format of its path.
-func (f *refusal) write(w http.ResponseWriter, r *http.Request) {
-	refuse(w, r, f.status, f.code, f.message)
-}
-
 // newGuard reads the client keys. Its error names what a safe start needs, and never contains a
 // key.
 func newGuard(c Config) (*guard, error) {
