@@ -73,7 +73,7 @@ func ExampleNewLayers() {
 
 	// region: outside
 	stack := toolmend.NewLayers(toolmend.Options{}).
-		Outside(middleware.LayerValidate, perMessage). // runs once for each message that the caller gets
+		Outside(middleware.LayerValidate, perMessage).  // runs once for each message that the caller gets
 		Outside(middleware.LayerAttempt, perModelCall). // runs once for each model call
 		Chain()
 	// endregion

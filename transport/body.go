@@ -110,17 +110,9 @@ func (p *pipe) wait() bool {
 	return p.err == nil && !p.closed
 }
 
-func (p *pipe) ended() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err != nil || p.closed
-}
+func (p *pipe) ended() bool { return locked(&p.mu, func() bool { return p.err != nil || p.closed }) }
 
-func (p *pipe) hasUnread() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.at < len(p.buf)
-}
+func (p *pipe) hasUnread() bool { return locked(&p.mu, func() bool { return p.at < len(p.buf) }) }
 
 func (p *pipe) end(rest []byte, err error) {
 	if p.put(rest); err == nil {
@@ -183,9 +175,7 @@ func (d *directWriter) check(err error) bool {
 func (d *directWriter) wait() bool { return !d.ended() }
 
 func (d *directWriter) ended() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.done || d.err != nil || d.ctx.Err() != nil
+	return locked(&d.mu, func() bool { return d.done || d.err != nil || d.ctx.Err() != nil })
 }
 
 // hasUnread returns false: there is no buffer.

@@ -22,6 +22,13 @@ type Call struct {
 	modelTime time.Duration
 }
 
+// locked returns what get reads under the lock mu.
+func locked[T any](mu *sync.Mutex, get func() T) T {
+	mu.Lock()
+	defer mu.Unlock()
+	return get()
+}
+
 type callKey struct{}
 
 // Watch returns a context for one call of a client, and a Call that reports
@@ -37,9 +44,7 @@ func Watch(ctx context.Context) (context.Context, *Call) {
 // of earlier retries. Final is -1 until there is a response. The report of a stream is complete
 // when its last byte was read.
 func (c *Call) Report() middleware.Report {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.report
+	return locked(&c.mu, func() middleware.Report { return c.report })
 }
 
 // Request returns the client's last request, decoded, as the chain got it but without its
@@ -58,29 +63,19 @@ func (c *Call) Request() *middleware.Request {
 
 // Err returns the error with which the chain ended; it may come from a
 // provider. It is nil if the chain succeeded or has not ended.
-func (c *Call) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
+func (c *Call) Err() error { return locked(&c.mu, func() error { return c.err }) }
 
 // Status returns the status of the tool calls that the client got: valid;
 // invalid if at least one call is invalid; unchecked if at least one call was
 // not validated or the response was not read. It is "" for a response without
 // a call, and until the response has ended. The header or trailer
 // X-Toolmend-Status has the same value.
-func (c *Call) Status() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.status
-}
+func (c *Call) Status() string { return locked(&c.mu, func() string { return c.status }) }
 
 // ModelTime returns the time that the attempts of Report took, from sending a
 // request until its response was read.
 func (c *Call) ModelTime() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.modelTime
+	return locked(&c.mu, func() time.Duration { return c.modelTime })
 }
 
 // begin starts a further request of the call. first means that it is the client's first attempt.

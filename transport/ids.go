@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"sync"
@@ -44,19 +45,10 @@ func (m *IDs) keep(sent, stored string) {
 
 // storedID returns the provider's id for the id that a client sends.
 func (m *IDs) storedID(id string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if stored, ok := m.stored[id]; ok {
-		return stored
-	}
-	return id
+	return cmp.Or(locked(&m.mu, func() string { return m.stored[id] }), id)
 }
 
-func (m *IDs) empty() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.stored) == 0
-}
+func (m *IDs) empty() bool { return locked(&m.mu, func() bool { return len(m.stored) == 0 }) }
 
 // withStoredID returns req with the provider's id in its path: a client may fetch or delete a
 // response by its id. Only the segment after "responses" is an id, as in

@@ -157,23 +157,15 @@ func (w *eventTracker) arrived(e middleware.Event) {
 
 // passedText returns the text that has arrived.
 func (w *eventTracker) passedText() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.passed.String()
+	return locked(&w.mu, func() string { return w.passed.String() })
 }
 
 // anyArrived reports whether an event has arrived.
-func (w *eventTracker) anyArrived() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.anyPassed
-}
+func (w *eventTracker) anyArrived() bool { return locked(&w.mu, func() bool { return w.anyPassed }) }
 
 // allArrived reports whether the chain has passed on all emitted events unchanged.
 func (w *eventTracker) allArrived() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.pending) == 0 && !w.changed
+	return locked(&w.mu, func() bool { return len(w.pending) == 0 && !w.changed })
 }
 
 // finish ends a response that is live, after the chain has returned.

@@ -73,12 +73,12 @@ func (s *stream) readObject(root rawjson.Value) error {
 		a.inEvent.Put("context_management", m.Raw())
 	}
 	for v := range content.Each() {
-		b, err := readAnswered(v, s.req)
+		b, err := readAnswered(v, s.Req)
 		if err != nil {
 			return err
 		}
 		a.blocks = append(a.blocks, b)
-		if err := codec.Emit(s.sink, b.part.Kind, b.part.Text); err != nil {
+		if err := codec.Emit(s.Sink, b.part.Kind, b.part.Text); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (a *answer) response() *middleware.Response {
 
 // readAnswer reads an answer again.
 func readAnswer(body string) (*answer, error) {
-	s := newStream(false)
+	s := newStream(nil, nil)
 	_, err := codec.Decode(s, []byte(body))
 	return s.a, err
 }
@@ -298,7 +298,7 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 // answer of s, perhaps with changes after the shown part, or a later answer: its blocks then
 // follow in the same message.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
 }
 
 // Stream writes resp, a response that came from a, as what follows the part of a stream that
@@ -306,7 +306,7 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 // the index of a block is its place.
 func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
 	if client == nil {
-		client = newStream(false)
+		client = newStream(nil, nil)
 	}
 	contents, err := a.contents(resp, true)
 	if err != nil {

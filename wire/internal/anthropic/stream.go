@@ -25,9 +25,6 @@ import (
 // and written from the decoded values (answer.go).
 type stream struct {
 	codec.Splitter
-	req    *middleware.Request // nil if the answer is read again
-	sink   middleware.Sink
-	tools  bool // the request offered tools: reasoning waits for what follows it
 	a      *answer
 	begun  bool              // message_start has come
 	named  bool              // and had a name
@@ -65,16 +62,12 @@ var (
 
 // NewStream returns a reader of one answer to req, which may be nil.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := newStream(req != nil && len(req.Tools) > 0)
-	s.req, s.sink = req, sink
-	return s
+	return newStream(req, sink)
 }
 
-// newStream returns a reader at the beginning of an answer to a request that offered
-// tools, or did not.
-func newStream(tools bool) *stream {
-	s := &stream{tools: tools, a: &answer{}, at: map[int]*building{}}
-	s.Splitter = codec.NewSplitter(s, known, false, tools)
+func newStream(req *middleware.Request, sink middleware.Sink) *stream {
+	s := &stream{a: &answer{}, at: map[int]*building{}}
+	s.Splitter = codec.NewSplitter(s, known, false, req, sink)
 	return s
 }
 
@@ -130,7 +123,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	switch {
 	case block == "tool_use":
 		return codec.ReleaseHold, nil
-	case isReasoning(block) && s.tools:
+	case isReasoning(block):
 		return codec.ReleaseAfterText, nil
 	case block == "text" && text == "":
 		return codec.ReleaseWithPrevious, nil
@@ -329,7 +322,7 @@ func (s *stream) blockStart(v rawjson.Value) error {
 
 // block begins the block of that index.
 func (s *stream) block(index int, v rawjson.Value, ended bool) error {
-	first, err := readAnswered(v, s.req)
+	first, err := readAnswered(v, s.Req)
 	if err != nil {
 		return err
 	}
@@ -337,7 +330,7 @@ func (s *stream) block(index int, v rawjson.Value, ended bool) error {
 	s.at[index] = b
 	s.blocks = append(s.blocks, b)
 	s.change(b)
-	return codec.Emit(s.sink, first.part.Kind, first.part.Text)
+	return codec.Emit(s.Sink, first.part.Kind, first.part.Text)
 }
 
 // change notes that b is not as it was at the last Snapshot.
@@ -389,10 +382,10 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	if b.kind == "text" && kind == middleware.PartText && delta.Len() == 2 {
 		s.Repeats(u, func(text string) error {
 			b.join(deltasOf["text"][1], text)
-			return codec.Emit(s.sink, middleware.PartText, text)
+			return codec.Emit(s.Sink, middleware.PartText, text)
 		}, text)
 	}
-	return codec.Emit(s.sink, kind, text.Str())
+	return codec.Emit(s.Sink, kind, text.Str())
 }
 
 // building is a block of a stream, of which deltas bring more and more:

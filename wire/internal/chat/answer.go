@@ -67,7 +67,7 @@ func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, e
 		return nil, called, codec.Shapef("two choices of one index")
 	}
 	if a, err = s.put(text, false); err == nil {
-		err = codec.EmitParts(s.sink, a.Is.Message.Parts)
+		err = codec.EmitParts(s.Sink, a.Is.Message.Parts)
 	}
 	return a, called, err
 }
@@ -234,7 +234,7 @@ func historyMembers(v rawjson.Value) (members []lens.Member) {
 // readAnswer reads an answer again. Without the request a call in the old form is
 // number 1; an id by place is not written, so that this makes no difference.
 func readAnswer(raw string) (*answer, error) {
-	s := newStream(false)
+	s := newStream(nil, nil)
 	_, err := codec.Decode(s, []byte(raw))
 	return s.answer, err
 }
@@ -352,7 +352,7 @@ func answerMessage(m middleware.Message) middleware.Message {
 // answer of s, perhaps with changes after the shown part, or a later answer, which follows as
 // further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(false), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
 }
 
 // Stream writes what of the answer, with what differs in resp, follows what is given.

@@ -20,8 +20,6 @@ import (
 // finish_reason (Snowflake, audio): one of the two makes it whole.
 type stream struct {
 	codec.Splitter
-	req      *middleware.Request // that is answered; nil: not known
-	sink     middleware.Sink
 	before   int // how many calls the conversation has before this answer
 	turns    map[int64]*turn
 	id       string
@@ -44,19 +42,12 @@ var message = codec.Tree{"content": nil, "reasoning_details": nil, "audio": nil}
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := newStream(req != nil && len(req.Tools) > 0)
-	s.req, s.sink = req, sink
-	if req != nil {
-		s.before = codec.Calls(req.Messages)
-	}
-	return s
+	return newStream(req, sink)
 }
 
-// newStream returns a reader at the beginning of an answer to a request that offered
-// tools, or did not.
-func newStream(tools bool) *stream {
-	s := &stream{}
-	s.Splitter = codec.NewSplitter(s, known, false, tools)
+func newStream(req *middleware.Request, sink middleware.Sink) *stream {
+	s := &stream{before: codec.Calls(req)}
+	s.Splitter = codec.NewSplitter(s, known, false, req, sink)
 	return s
 }
 
@@ -133,7 +124,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		err = codec.ErrIncomplete
 	}
 	if err == nil {
-		err = codec.RejectExtraChoices(s.req, dialect, &a.Is, "n")
+		err = codec.RejectExtraChoices(s.Req, dialect, &a.Is, "n")
 	}
 	if err != nil {
 		return nil, err
@@ -251,7 +242,7 @@ func (s *stream) sinkOf(t *turn) middleware.Sink {
 	if t.index != 0 {
 		return nil
 	}
-	return s.sink
+	return s.Sink
 }
 
 // fail notes the error that v holds, and reports whether it has one.

@@ -70,10 +70,13 @@ func SameTool(a, b middleware.Tool) bool {
 // SameFloat reports whether a and b are the same number, or both none.
 func SameFloat(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Calls returns how many tool calls messages hold.
-func Calls(messages []middleware.Message) int {
+// Calls returns how many tool calls the conversation of req has. req may be nil.
+func Calls(req *middleware.Request) int {
+	if req == nil {
+		return 0
+	}
 	n := 0
-	for _, m := range messages {
+	for _, m := range req.Messages {
 		n += len(m.ToolCalls)
 	}
 	return n

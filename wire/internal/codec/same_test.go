@@ -163,7 +163,7 @@ func TestSameMessage(t *testing.T) {
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	c := middleware.ToolCall{}
-	require.Equal(t, 3, codec.Calls([]middleware.Message{middleware.Assistant("", c, c), middleware.User("x"), middleware.Assistant("", c)}))
+	require.Equal(t, 3, codec.Calls(&middleware.Request{Messages: []middleware.Message{middleware.Assistant("", c, c), middleware.User("x"), middleware.Assistant("", c)}}))
 	require.Zero(t, codec.Calls(nil))
 }
 

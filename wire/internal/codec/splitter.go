@@ -59,6 +59,8 @@ type UnitHandler interface {
 // the client may get of it. A format's stream embeds it.
 type Splitter struct {
 	Buf         *Buffer
+	Req         *middleware.Request // that is answered; nil: not known
+	Sink        middleware.Sink     // of the texts; nil: not streamed
 	format      UnitHandler
 	known       Tree
 	tools       bool // the request offered tools
@@ -82,12 +84,11 @@ var errList = Shapef("a JSON array, where the format has an object or a stream")
 
 // NewSplitter returns a Splitter at the beginning of an answer. known has the members of a
 // unit that the format knows. byLine means that an object may be the first of several lines.
-// tools means that the request offered tools: only then reasoning waits, and nothing is shown
-// before the first text.
-func NewSplitter(format UnitHandler, known Tree, byLine, tools bool) Splitter {
+// Only if req offers tools, reasoning waits, and nothing is shown before the first text.
+func NewSplitter(format UnitHandler, known Tree, byLine bool, req *middleware.Request, sink middleware.Sink) Splitter {
 	b := NewBuffer(byLine)
-	b.waiting = tools
-	return Splitter{Buf: b, format: format, known: known, tools: tools, unchanged: true}
+	b.waiting = req != nil && len(req.Tools) > 0
+	return Splitter{Buf: b, Req: req, Sink: sink, format: format, known: known, tools: b.waiting, unchanged: true}
 }
 
 // Write adds the next bytes. After an error it takes no more.

@@ -26,8 +26,11 @@ type toy struct {
 var toyTree = codec.Tree{"do": nil, "text": nil, "type": nil, "args": codec.AsSent, "in": {"a": nil}}
 
 func newToy(tools bool) *toy {
-	s := &toy{}
-	s.Splitter = codec.NewSplitter(s, toyTree, true, tools)
+	s, req := &toy{}, &middleware.Request{}
+	if tools {
+		req.Tools = make([]middleware.Tool, 1)
+	}
+	s.Splitter = codec.NewSplitter(s, toyTree, true, req, nil)
 	s.Lists = true
 	return s
 }

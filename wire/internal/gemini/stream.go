@@ -19,8 +19,6 @@ import (
 //	{"candidates": [{"content": {…}, "finishReason": "STOP", "index": 0}], "usageMetadata": {…}, "modelVersion": …, "responseId": …}
 type stream struct {
 	codec.Splitter
-	req      *middleware.Request // that is answered; nil: not known
-	sink     middleware.Sink
 	calls    int               // of the conversation before
 	builtin  func(string) bool // see builtinsOf
 	a        *answer           // what was read
@@ -73,11 +71,11 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 }
 
 func newStream(req *middleware.Request, sink middleware.Sink) *stream {
-	s := &stream{req: req, sink: sink, a: &answer{}}
+	s := &stream{a: &answer{}, calls: codec.Calls(req)}
 	if req != nil {
-		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
+		s.builtin = builtinsOf(req.Tools)
 	}
-	s.Splitter = codec.NewSplitter(s, chunkTree, false, req != nil && len(req.Tools) > 0)
+	s.Splitter = codec.NewSplitter(s, chunkTree, false, req, sink)
 	s.Lists = true
 	return s
 }
@@ -226,7 +224,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		}
 		a.Is.Message = m
 	}
-	if err := codec.RejectExtraChoices(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
+	if err := codec.RejectExtraChoices(s.Req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
 	return on.Response(a), nil
@@ -289,7 +287,7 @@ func (s *stream) readCandidate(v rawjson.Value, index int64) error {
 	if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
 		index = n
 	}
-	sink := s.sink
+	sink := s.Sink
 	if index > 0 { // only the first candidate is shown
 		sink = nil
 	}

@@ -95,7 +95,7 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 // later answer follow the shown ones: a client joins them like any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
-		replayed, err := codec.Replay(s, newStream(false), sent)
+		replayed, err := codec.Replay(s, newStream(nil, nil), sent)
 		return replayed.snapshot, err
 	})
 }

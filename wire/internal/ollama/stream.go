@@ -18,7 +18,6 @@ import (
 //	{"model": …, "created_at": …, "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop", "eval_count": 3}
 type stream struct {
 	codec.Splitter
-	sink   middleware.Sink
 	before int // calls in the conversation so far
 
 	model         string
@@ -47,17 +46,12 @@ var (
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := newStream(req != nil && len(req.Tools) > 0)
-	s.sink = sink
-	if req != nil {
-		s.before = codec.Calls(req.Messages)
-	}
-	return s
+	return newStream(req, sink)
 }
 
-func newStream(tools bool) *stream {
-	s := &stream{}
-	s.Splitter = codec.NewSplitter(s, lineTree, true, tools)
+func newStream(req *middleware.Request, sink middleware.Sink) *stream {
+	s := &stream{before: codec.Calls(req)}
+	s.Splitter = codec.NewSplitter(s, lineTree, true, req, sink)
 	return s
 }
 
@@ -127,10 +121,10 @@ func (s *stream) Read(u *codec.Unit) error {
 	} else if message.Len() == 2 {
 		s.Repeats(u, s.addText, message.Get("content"), v.Get("created_at"))
 	}
-	if err := codec.Emit(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
+	if err := codec.Emit(s.Sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
 		return err
 	}
-	return codec.Emit(s.sink, middleware.PartText, message.Get("content").Str())
+	return codec.Emit(s.Sink, middleware.PartText, message.Get("content").Str())
 }
 
 // Response returns the answer after the last unit. A line with "done" ends an answer. The
@@ -192,7 +186,7 @@ func (s *stream) add(message rawjson.Value) error {
 // addText adds a piece of text.
 func (s *stream) addText(text string) error {
 	s.text.WriteString(text)
-	return codec.Emit(s.sink, middleware.PartText, text)
+	return codec.Emit(s.Sink, middleware.PartText, text)
 }
 
 // appendElements appends the elements of list, as they are written.

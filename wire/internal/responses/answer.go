@@ -43,7 +43,7 @@ func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, e
 
 // readBody reads an answer again, as it was read first.
 func readBody(body string) (*answer, error) {
-	s := newStream(false)
+	s := newStream(nil, nil)
 	_, err := codec.Decode(s, []byte(body))
 	return s.answer, err
 }
@@ -253,7 +253,7 @@ type clientItem struct {
 
 // clientStateAt returns what the client has after the first sent bytes.
 func (s *stream) clientStateAt(sent int) (*clientState, error) {
-	from, err := codec.Replay(s, newStream(false), sent)
+	from, err := codec.Replay(s, newStream(nil, nil), sent)
 	if err != nil {
 		return nil, err
 	}

@@ -155,8 +155,8 @@ const previous = "previous_response_id"
 // under the id of the first, while the provider keeps the later one: the next request will
 // name the first. An answer that the provider does not keep cannot be gone on from.
 func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, providerID string) {
-	if s.req != nil {
-		if asked, err := on.Value(s.req.Native); err == nil && asked.Get("store").Raw() == "false" {
+	if s.Req != nil {
+		if asked, err := on.Value(s.Req.Native); err == nil && asked.Get("store").Raw() == "false" {
 			return "", ""
 		}
 	}

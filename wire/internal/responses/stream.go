@@ -25,8 +25,6 @@ import (
 // event.
 type stream struct {
 	codec.Splitter
-	req      *middleware.Request // that is answered; nil: not known
-	sink     middleware.Sink
 	items    []*partialItem // in the order in which they began
 	open     map[int64]int  // output_index: the item that came last
 	byID     map[string]int // id of an item: the item that came last
@@ -67,15 +65,12 @@ var (
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := newStream(req != nil && len(req.Tools) > 0)
-	s.req, s.sink = req, sink
-	return s
+	return newStream(req, sink)
 }
 
-// newStream returns a reader of an answer to a request that offered tools, or did not.
-func newStream(tools bool) *stream {
+func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	s := &stream{open: map[int64]int{}, byID: map[string]int{}}
-	s.Splitter = codec.NewSplitter(s, eventTree, false, tools)
+	s.Splitter = codec.NewSplitter(s, eventTree, false, req, sink)
 	return s
 }
 
@@ -271,7 +266,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		a, err = s.fold()
 	}
 	if err == nil {
-		err = a.turn.answered(s.req)
+		err = a.turn.answered(s.Req)
 	}
 	if err != nil {
 		return nil, err
@@ -314,7 +309,7 @@ func (s *stream) whole(u *codec.Unit) error {
 	if s.answer, err = newAnswer(s, env, slices.Collect(env.Get("output").Each())); err != nil {
 		return err
 	}
-	return codec.EmitParts(s.sink, s.answer.Is.Message.Parts)
+	return codec.EmitParts(s.Sink, s.answer.Is.Message.Parts)
 }
 
 // parse returns the object text. One with members that not every reader takes for the
@@ -448,7 +443,7 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 		return nil
 	}
 	it.inSink = true
-	return codec.EmitParts(s.sink, kind.parts)
+	return codec.EmitParts(s.Sink, kind.parts)
 }
 
 // isCopy reports whether v, an item that is announced or done, is the item.
@@ -527,10 +522,10 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 			s.Repeats(u, func(text string) error {
 				s.opening.next++
 				_ = s.change(at).blocks[n].text.AddRaw(text)
-				return codec.Emit(s.sink, kind, text)
+				return codec.Emit(s.Sink, kind, text)
 			}, delta, v.Get("sequence_number"), v.Get("obfuscation"))
 		}
-		return codec.Emit(s.sink, kind, text)
+		return codec.Emit(s.Sink, kind, text)
 	}
 	return nil
 }
