@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,11 +49,6 @@ func (c Config) adminGuard() *guard {
 type refusal struct {
 	status        int
 	code, message string
-}
-
-// write answers r, in the format of its path.
-func (f *refusal) write(w http.ResponseWriter, r *http.Request) {
-	refuse(w, r, f.status, f.code, f.message)
 }
 
 // newGuard reads the client keys. Its error names what a safe start needs, and never contains a
@@ -171,7 +165,7 @@ func isAPIKey(name string) bool {
 // validate returns the first invalid field as an error that begins with its key.
 func (a Access) validate() error {
 	for _, h := range a.AllowHosts {
-		if h == "" || strings.ContainsAny(h, "/* ") || hostOf(h) != h {
+		if h == "" || strings.ContainsAny(h, "/* ") || proxy.HostOf(h) != h {
 			return invalid("access.allow_hosts", "must be host names without a port, got %q", h)
 		}
 	}
@@ -185,7 +179,7 @@ func (a Access) validate() error {
 
 // admit returns r without the client key, or a refusal. No part of r was forwarded before.
 func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
-	known := g.loopback && g.serves(hostOf(r.Host))
+	known := g.loopback && g.serves(proxy.HostOf(r.Host))
 	if whole := r.URL.Scheme != "" || r.URL.Host != ""; whole && !known { // RFC 9112, section 3.2.2: a server accepts its own URL
 		return nil, &refusal{http.StatusMisdirectedRequest, "not_a_proxy",
 			"Toolmend is not a forward proxy; use its address as the base URL of the provider, not as HTTP_PROXY"}
@@ -294,12 +288,4 @@ func bearer(credential string) string {
 		return credential[len(scheme):]
 	}
 	return credential
-}
-
-// hostOf returns a Host without its port.
-func hostOf(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		return h
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }

@@ -172,7 +172,7 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var most, now atomic.Int32
-		h := newPlaces(2).around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := make(places, 2).around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			d, _ := time.ParseDuration(r.Header.Get("Takes"))

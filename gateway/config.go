@@ -161,6 +161,9 @@ type Timeouts struct {
 
 // validate returns the first invalid field as an error that begins with its key.
 func (t Timeouts) validate() error {
+	if isTooShort(t.Connect) || isTooShort(t.Refused) || isTooShort(t.Header) || isTooShort(t.Idle) {
+		return invalid("timeouts", "must be durations of at least 1 ms, such as \"10s\"; a number without a unit is in nanoseconds")
+	}
 	for i, d := range []Duration{t.Connect, t.Refused, t.Header, t.Idle} {
 		if d < 0 && d != Off {
 			return invalid("timeouts."+[]string{"connect", "refused", "header", "idle"}[i], "must not be negative, got %s", d)

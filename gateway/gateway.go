@@ -139,7 +139,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
 	in, refused := s.guard.admit(r)
 	if refused != nil {
-		refused.write(w, r)
+		refuse(w, r, refused.status, refused.code, refused.message)
 		return
 	}
 	if below(r.URL.Path, ownPath) {
@@ -147,9 +147,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	route, r, err := s.route(w, in)
-	var unreadBody *bodyError
 	switch {
-	case errors.As(err, &unreadBody): // of the client's connection: no response can be sent
+	case errors.Is(err, errUnreadBody): // of the client's connection: no response can be sent
 		panic(http.ErrAbortHandler)
 	case err != nil:
 		refuse(w, r, http.StatusNotFound, "unknown_upstream", err.Error())

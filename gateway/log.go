@@ -21,8 +21,8 @@ func (l logger) observed(x *exchange) {
 	if x.status == "invalid" || x.err != nil {
 		level = slog.LevelWarn
 	}
-	var broken *transport.Panic
-	if errors.As(x.err, &broken) {
+	broken, panicked := errors.AsType[*transport.Panic](x.err)
+	if panicked {
 		level = slog.LevelError
 	}
 	if !l.to.Enabled(context.Background(), level) {
@@ -68,7 +68,7 @@ func (l logger) observed(x *exchange) {
 	if x.dropped != "" {
 		attrs = append(attrs, slog.String("not_validated", x.dropped))
 	}
-	if broken != nil {
+	if panicked {
 		attrs = append(attrs, slog.Any("panic", broken.Value), slog.String("stack", string(broken.Stack)))
 	}
 	for _, note := range x.report.Notes {

@@ -155,15 +155,9 @@ func (m *metrics) observed(x *exchange) {
 	if x.enforced != "" {
 		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.enforced)), attribute.Bool("unread", x.unread)))
 	}
-	var broken *transport.Panic
-	if errors.As(x.err, &broken) {
-		m.panicked(x)
+	if _, broken := errors.AsType[*transport.Panic](x.err); broken {
+		m.panics.Add(ctx, 1, x.where())
 	}
-}
-
-// panicked counts a panic.
-func (m *metrics) panicked(x *exchange) {
-	m.panics.Add(context.Background(), 1, x.where())
 }
 
 // drop counts n things that were dropped.

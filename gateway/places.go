@@ -10,22 +10,14 @@ import (
 const placeWait = 5 * time.Second
 
 // places limits the requests to an upstream that are served at one time. A
-// request keeps its place until its response was sent, re-asks included. nil
-// means no limit.
+// request keeps its place until its response was sent, re-asks included. A capacity
+// of 0 means no limit.
 type places chan struct{}
-
-// newPlaces returns n places; 0 means no limit.
-func newPlaces(n int) places {
-	if n == 0 {
-		return nil
-	}
-	return make(places, n)
-}
 
 // around returns h with the limit. A request that waits for more than placeWait
 // gets the status 429 in the format of its path.
 func (p places) around(h http.Handler) http.Handler {
-	if p == nil {
+	if cap(p) == 0 {
 		return h
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

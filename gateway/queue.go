@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -118,7 +119,7 @@ func (q *queue[T]) rest() (items []T) {
 func guarded(m *metrics, log *slog.Logger, x *exchange, message string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			m.panicked(x)
+			m.panics.Add(context.Background(), 1, x.where())
 			if log != nil {
 				log.Error(message, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			}

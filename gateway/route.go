@@ -97,7 +97,7 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (
 	}
 	up := &upstream{config: u, base: newBase(u.Timeouts), settings: u.Settings.over(base)}
 	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
-	slots := newPlaces(u.MaxConcurrent)
+	slots := make(places, u.MaxConcurrent)
 	up.pipeline = g.newPipeline(u, to, up.settings, sends, slots, observers)
 	for _, r := range u.ModelRules {
 		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, slots, observers)})
@@ -119,11 +119,8 @@ func (s *state) retire(next *state) {
 // errNoUpstream is the error of a request that no upstream serves.
 var errNoUpstream = errors.New("toolmend: no upstream serves this path and model, and none is marked default")
 
-// bodyError is the error of a request whose body could not be read.
-type bodyError struct{ err error }
-
-func (e *bodyError) Error() string { return e.err.Error() }
-func (e *bodyError) Unwrap() error { return e.err }
+// errUnreadBody is the error of a request whose body could not be read.
+var errUnreadBody = errors.New("toolmend: the body of the request could not be read")
 
 // route returns the handler for r, and r without the prefix. The body of r is in memory if it was
 // read to find the model.
@@ -147,12 +144,9 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	}
 	model, r, err := modelOf(w, r)
 	if err != nil {
-		return nil, r, &bodyError{err}
+		return nil, r, errUnreadBody
 	}
-	up := pick(matching, model)
-	if up == nil {
-		up = s.fallback
-	}
+	up := cmp.Or(pick(matching, model), s.fallback)
 	if up == nil || up.config.Prefix != matching[0].config.Prefix {
 		return nil, r, errNoUpstream
 	}
@@ -227,10 +221,7 @@ func modelOf(w http.ResponseWriter, r *http.Request) (string, *http.Request, err
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
-	doc, err := rawjson.Parse(string(body), rawjson.Limits{Bytes: maxModelBody, Depth: -1, Number: -1, Exponent: -1})
-	if err != nil {
-		return "", out, nil
-	}
+	doc, _ := rawjson.Parse(string(body), rawjson.Limits{Bytes: maxModelBody, Depth: -1, Number: -1, Exponent: -1})
 	return doc.Root().Get("model").Str(), out, nil
 }
 

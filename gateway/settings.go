@@ -62,10 +62,7 @@ func (s Settings) validate() error {
 			return invalid("rescue", "must be auto, none, or markups among %v, got %q", rescue.Markups(), s.Rescue)
 		}
 	}
-	if err := s.validator(nil).Validate(); err != nil {
-		return err
-	}
-	return s.transport().Validate()
+	return cmp.Or(s.validator(nil).Validate(), s.transport().Validate())
 }
 
 // validator returns the options of argsvalidate. The tools replace settings for
@@ -88,10 +85,10 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		polling := named(tools, func(t ToolRule) bool { return t.Polling })
 		o.Rules = []argsvalidate.Rule{argsvalidate.NoLoops(s.LoopAfter, polling...)}
 	}
+	if len(tools) > 0 {
+		o.PerTool = map[string]argsvalidate.ToolOptions{}
+	}
 	for _, t := range tools {
-		if o.PerTool == nil {
-			o.PerTool = map[string]argsvalidate.ToolOptions{}
-		}
 		o.PerTool[t.Name] = t.options(o.MaxAttempts == 1)
 	}
 	return o

@@ -71,13 +71,11 @@ func (c Config) validate() error {
 	if len(c.Upstreams) == 0 {
 		return invalid("upstream", "at least one is required")
 	}
-	for _, err := range []error{
+	if err := cmp.Or(
 		validateListen("listen", c.Listen), validateListen("admin_listen", c.AdminListen),
 		c.Access.validate(), validateClients(c.Clients), c.validateUpstreams(),
-	} {
-		if err != nil {
-			return err
-		}
+	); err != nil {
+		return err
 	}
 	switch {
 	case slices.ContainsFunc(c.Record.Headers, isCredential):
@@ -160,16 +158,7 @@ func (u Upstream) validate(base Settings) error {
 	if u.MaxConcurrent < 0 {
 		return invalid("max_concurrent", "must not be negative, got %d", u.MaxConcurrent)
 	}
-	if err := u.Headers.validate(); err != nil {
-		return err
-	}
-	if d := u.Timeouts; isTooShort(d.Connect) || isTooShort(d.Refused) || isTooShort(d.Header) || isTooShort(d.Idle) {
-		return invalid("timeouts", "must be durations of at least 1 ms, such as \"10s\"; a number without a unit is in nanoseconds")
-	}
-	if err := u.Timeouts.validate(); err != nil {
-		return err
-	}
-	if err := u.Settings.over(base).validate(); err != nil {
+	if err := cmp.Or(u.Headers.validate(), u.Timeouts.validate(), u.Settings.over(base).validate()); err != nil {
 		return err
 	}
 	for i, m := range u.ModelRules {
@@ -195,12 +184,9 @@ func (u Upstream) validate(base Settings) error {
 
 // name returns the name of the upstream for people.
 func (u Upstream) name() string {
-	if u.Name != "" {
-		return u.Name
-	}
 	to, err := url.Parse(u.URL)
-	if err != nil {
-		return ""
+	if u.Name != "" || err != nil {
+		return u.Name
 	}
 	return to.Host + u.Prefix
 }

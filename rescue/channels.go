@@ -1,6 +1,9 @@
 package rescue
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // gpt-oss writes an answer as messages. A header names the channel, and the
 // recipient of a call:
@@ -113,12 +116,8 @@ func (s *source) harmonyHeader(i int) (header string, body int, v match) {
 		return "", 0, none
 	}
 	header = window[:at]
-	for _, end := range harmonyEnds {
-		if strings.Contains(header, end) {
-			return "", 0, none
-		}
-	}
-	if strings.Count(header, harmonyChannel) > 1 || strings.Count(header, harmonyStart) > 1 {
+	if strings.Count(header, harmonyChannel) > 1 || strings.Count(header, harmonyStart) > 1 ||
+		slices.ContainsFunc(harmonyEnds, func(end string) bool { return strings.Contains(header, end) }) {
 		return "", 0, none
 	}
 	return header, i + at + len(harmonyBody), complete

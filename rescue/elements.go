@@ -290,12 +290,10 @@ func minimaxItem(_ *form, s *source, i int) reading {
 	end := body + n + len(closing)
 	arguments := "{}"
 	if inner := s.text[body : body+n]; !blank(inner) {
-		if arguments, ok = s.tools.nested(name, "", inner, 0); !ok || arguments[0] != '{' {
-			return malformedCall("unreadable", "the parameters cannot be read")
-		}
+		arguments, ok = s.tools.nested(name, "", inner, 0)
 	}
-	doc, err := rawjson.Parse(arguments, anySize)
-	if err != nil {
+	doc, _ := rawjson.Parse(arguments, anySize)
+	if !ok || doc.Root().Kind() != rawjson.Object {
 		return malformedCall("unreadable", "the parameters cannot be read")
 	}
 	var declared object

@@ -2,6 +2,7 @@ package rescue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,12 +151,7 @@ func (h *streamGate) replace(m middleware.Message) error {
 		return h.release() // the model did not stream
 	}
 	text, has := m.Text(), h.text.String()[:h.sent]
-	var events []middleware.Event
-	for _, e := range h.queue {
-		if e.Kind != middleware.EventText {
-			events = append(events, e)
-		}
-	}
+	events := slices.DeleteFunc(slices.Clone(h.queue), func(e middleware.Event) bool { return e.Kind == middleware.EventText })
 	if rest, ok := strings.CutPrefix(text, has); ok && reasoning(m) == h.think.String() {
 		events = append(events, middleware.Event{Kind: middleware.EventText, Step: h.step, Text: rest})
 	} else {

@@ -4,11 +4,12 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/mend"
+	"slices"
 )
 
-// inJSON reads a call, or an array of calls, from JSON: an object with a name and
+// inJSON reads a call, or an array of calls, from JSON that ends at end: an object with a name and
 // arguments, which some models wrap in another object. See form.keyed.
-func (t *tools) inJSON(v rawjson.Value, keyed bool) ([]call, issue) {
+func (t *tools) inJSON(v rawjson.Value, end int, keyed bool) reading {
 	if list := v.Get("tool_calls"); list.Kind() == rawjson.Array && v.Len() == 1 {
 		v = list
 	}
@@ -16,22 +17,22 @@ func (t *tools) inJSON(v rawjson.Value, keyed bool) ([]call, issue) {
 	if keyed {
 		read = t.keyedJSON
 	}
-	if v.Kind() != rawjson.Array {
-		c, problem := read(v)
-		return []call{c}, problem
+	elements := []rawjson.Value{v}
+	if v.Kind() == rawjson.Array {
+		elements = slices.Collect(v.Each())
 	}
-	var calls []call
-	for element := range v.Each() {
+	r := reading{match: complete, end: end}
+	if len(elements) == 0 {
+		r.match, r.issue = malformed, issue{"unreadable", "the list of calls is empty"}
+	}
+	for _, element := range elements {
 		c, problem := read(element)
 		if problem.code != "" {
-			return nil, problem
+			return reading{match: malformed, issue: problem, end: end}
 		}
-		calls = append(calls, c)
+		r.calls = append(r.calls, c)
 	}
-	if len(calls) == 0 {
-		return nil, issue{"unreadable", "the list of calls is empty"}
-	}
-	return calls, issue{}
+	return r
 }
 
 // member is what a member of the object around a call holds.

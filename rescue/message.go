@@ -32,10 +32,8 @@ func (s *rescueStep) withCalls(resp *middleware.Response, f findings, whole stri
 		m.Parts = append(m.Parts, p)
 	}
 	next := history.NewIDs(s.req.Messages, "rescue")
-	for _, p := range f.pieces {
-		for _, c := range p.calls {
-			m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: next(), Name: c.name, Arguments: c.arguments})
-		}
+	for _, c := range callsOf(f.pieces) {
+		m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: next(), Name: c.name, Arguments: c.arguments})
 	}
 	out.FinishReason, out.Report.Status = middleware.FinishToolCalls, middleware.Unchecked
 	return &out

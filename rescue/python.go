@@ -86,12 +86,8 @@ func (c *cursor) named(text string, i int) (string, match) {
 	case none:
 		return "", malformed
 	}
-	doc, err := rawjson.Parse(text, anySize)
-	if err != nil {
-		return "", malformed
-	}
 	c.i = c.space(i + 1)
-	return doc.Root().Str(), complete
+	return rawjson.Unquote(text), complete
 }
 
 // python reads calls that are written in Python, with keyword arguments that are

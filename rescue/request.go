@@ -1,6 +1,7 @@
 package rescue
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -43,10 +44,8 @@ func quotedInRequest(req *middleware.Request, whole string, f findings) bool {
 			}
 		}
 		text := plain(b.String())
-		for _, w := range wanted {
-			if w != "" && strings.Contains(text, w) {
-				return true
-			}
+		if slices.ContainsFunc(wanted, func(w string) bool { return w != "" && strings.Contains(text, w) }) {
+			return true
 		}
 	}
 	return false

@@ -35,7 +35,8 @@ type scanner struct {
 	thoughts    []piece // calls that end a reasoning
 }
 
-// piece is a part of the text that is read as calls.
+// piece is a part of the text that is read as calls. One without calls is a call that the length limit cut,
+// or an answer of Harmony or Kimi K3 without calls.
 type piece struct {
 	reading
 	start  int
@@ -207,7 +208,7 @@ func (s *scanner) apply(best opened) bool {
 		for n, v := s.matchAny(s.space(best.end), tails...); v == complete; n, v = s.matchAny(s.space(best.end), tails...) {
 			best.end = s.space(best.end) + len(tails[n])
 		}
-		s.addPiece(piece{best.reading, s.pos, best.by.markup})
+		s.pieces = append(s.pieces, piece{best.reading, s.pos, best.by.markup})
 		s.pos = best.end
 	case best.match == malformed:
 		s.fail(fault{best.issue, s.pos, inner, best.by.markup})
@@ -217,7 +218,7 @@ func (s *scanner) apply(best opened) bool {
 		return true // still at the beginning of the answer, if it was
 	case s.cut && len(s.pieces) > 0:
 		s.pieces[len(s.pieces)-1].truncated = true
-		s.addPiece(piece{reading{end: len(s.text)}, s.pos, best.by.markup})
+		s.pieces = append(s.pieces, piece{reading{end: len(s.text)}, s.pos, best.by.markup})
 		s.skipToEnd()
 	default:
 		s.fail(fault{s.unfinished(), s.pos, inner, best.by.markup})
@@ -271,7 +272,7 @@ func (s *scanner) noteUnknownMarkup() {
 	case complete:
 		s.unknownMark = s.pos
 	case partial:
-		s.undecided = !s.final && s.atStart()
+		s.undecided = !s.final && blank(s.text[s.begin:s.pos]) // the model can be re-asked before any text is shown
 	}
 }
 
@@ -335,10 +336,6 @@ func (s *scanner) toolNearby(begin int) match {
 // aroundNames are words that may come between the mark of a call and the name of its tool.
 var aroundNames = []string{"function", "functions", "tool", "tools", "call", "tool_calls", "json", "to", "recipient", "invoke", "default_api"}
 
-// atStart reports whether the answer has only white space before pos. The model can then be
-// re-asked before any text is shown.
-func (s *scanner) atStart() bool { return blank(s.text[s.begin:s.pos]) }
-
 // retryLater puts off the next attempt to read a long text until it has doubled, so that the
 // work stays linear.
 func (s *scanner) retryLater(end int) {
@@ -346,10 +343,6 @@ func (s *scanner) retryLater(end int) {
 		s.retryAt = s.pos + 2*n
 	}
 }
-
-// addPiece records a piece. A piece without calls is a call that the length limit cut, or an
-// answer of Harmony or Kimi K3 without calls.
-func (s *scanner) addPiece(p piece) { s.pieces = append(s.pieces, p) }
 
 // fail records a malformed call. The text after it is not read, because it may be a part of
 // that call.
@@ -461,7 +454,7 @@ func (s *scanner) finish() findings {
 	s.final = true
 	s.run()
 	f := findings{s.pieces, s.fault}
-	if s.think != "" && !s.endsWithCalls() {
+	if s.think != "" && !f.end(s.text) {
 		return findings{}
 	}
 	if len(f.pieces) == 0 && f.fault == nil && strings.TrimSpace(s.text[s.begin:]) == "" {
@@ -479,15 +472,11 @@ func (s *scanner) finish() findings {
 
 // certain returns f, or a fault if the model may not have meant the calls.
 func (s *scanner) certain(f findings) findings {
-	calls, mixed := 0, false
-	for _, p := range f.pieces {
-		calls += len(p.calls)
-		mixed = mixed || p.markup != f.pieces[0].markup
-	}
+	calls := len(callsOf(f.pieces))
 	switch {
 	case calls == 0:
 		return findings{}
-	case mixed:
+	case slices.ContainsFunc(f.pieces, func(p piece) bool { return p.markup != f.pieces[0].markup }):
 		return f.doubt("ambiguous", "it mixes two markups")
 	case len(s.thoughts) > 0 && !sameCalls(s.thoughts, f.pieces):
 		return f.doubt("ambiguous", "the reasoning before it ends in another call")
@@ -514,10 +503,10 @@ func callsOf(pieces []piece) (all []call) {
 	return all
 }
 
-// endsWithCalls reports whether the calls are the end of the text.
-func (s *scanner) endsWithCalls() bool {
-	n := len(s.pieces)
-	return s.fault == nil && n > 0 && s.space(s.pieces[n-1].end) == len(s.text)
+// end reports whether calls are the end of the text.
+func (f findings) end(text string) bool {
+	n := len(f.pieces)
+	return f.fault == nil && n > 0 && blank(text[f.pieces[n-1].end:])
 }
 
 // doubt returns a fault at the first call.

@@ -113,16 +113,13 @@ func jsonItem(f *form, s *source, i int) reading {
 	if ok != complete {
 		return s.missing(ok, "the text between the marks is not JSON", ok == partial && s.tools.mentioned(s.text[i:]))
 	}
-	calls, problem := s.tools.inJSON(v, f.keyed)
-	if problem.code != "" {
-		return reading{match: malformed, issue: problem, end: end}
-	}
-	for n := range calls {
+	r := s.tools.inJSON(v, end, f.keyed)
+	for n := range r.calls {
 		if fixed {
-			calls[n].body = s.text[i:end]
+			r.calls[n].body = s.text[i:end]
 		}
 	}
-	return reading{match: complete, end: end, calls: calls}
+	return r
 }
 
 // namedItem reads a name and the arguments of its call in JSON.
@@ -318,11 +315,7 @@ func bareItem(f *form, s *source, i int) reading {
 	case v.Kind() == rawjson.Object && !around && !hasArguments(v):
 		return malformedCall("unreadable", "it has no arguments")
 	}
-	calls, problem := s.tools.inJSON(v, false)
-	if problem.code != "" {
-		return reading{match: malformed, issue: problem, end: end}
-	}
-	return reading{match: complete, end: end, calls: calls}
+	return s.tools.inJSON(v, end, false)
 }
 
 // intended decides whether an answer of nothing but JSON was meant as a call: it has the form

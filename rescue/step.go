@@ -71,20 +71,16 @@ func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middle
 	if !readable(resp) {
 		return resp, false
 	}
-	kind := middleware.PartText
-	f := s.find(resp, resp.Message.Text())
-	if thought := reasoning(resp.Message); blank(resp.Message.Text()) && thought != "" {
-		kind = middleware.PartReasoning
-		if f = s.find(resp, thought); f.fault != nil && f.fault.code != "truncated" || !endsWithCalls(f, thought) {
+	kind, whole := middleware.PartText, resp.Message.Text()
+	f := s.find(resp, whole)
+	if thought := reasoning(resp.Message); blank(whole) && thought != "" {
+		kind, whole = middleware.PartReasoning, thought
+		if f = s.find(resp, thought); !f.end(thought) && (f.fault == nil || f.fault.code != "truncated") {
 			f = findings{}
 		}
 	}
 	if len(f.pieces) == 0 && f.fault == nil {
 		return resp, false
-	}
-	whole := resp.Message.Text()
-	if kind == middleware.PartReasoning {
-		whole = reasoning(resp.Message)
 	}
 	if quotedInRequest(s.req, whole, f) {
 		s.tally.Note("rescue: a call in the text was not made, because it occurs in the request")
@@ -113,15 +109,6 @@ func (s *rescueStep) find(resp *middleware.Response, text string) findings {
 	sc := newScanner(s.table, s.tools)
 	sc.text, sc.cut = text, resp.FinishReason == middleware.FinishLength
 	return sc.finish()
-}
-
-// endsWithCalls reports whether the calls are the end of a text.
-func endsWithCalls(f findings, text string) bool {
-	if f.fault != nil {
-		return true
-	}
-	n := len(f.pieces)
-	return n > 0 && blank(text[f.pieces[n-1].end:])
 }
 
 // refuseDestructive turns a call to a destructive tool into a fault.

@@ -133,10 +133,7 @@ func (t *tools) argument(name, pointer, raw string) string {
 // isOtherKind reports whether text is JSON of one of the kinds and not a JSON string. A
 // number with a fraction or an exponent needs view.Number.
 func isOtherKind(text string, kinds view.Kinds) bool {
-	doc, err := rawjson.Parse(text, anySize)
-	if err != nil {
-		return false
-	}
+	doc, _ := rawjson.Parse(text, anySize)
 	kind := doc.Root().Kind()
 	fraction := kind == rawjson.Number && strings.ContainsAny(text, ".eE") && !kinds.Has(view.Number)
 	return kind != rawjson.String && kinds.Has(view.KindsOf(kind)) && !fraction
@@ -176,10 +173,7 @@ func (t *tools) add(o *object, name, key, value string) issue {
 // emptyRequired returns a required parameter that is an empty string in a call, or
 // "".
 func (t *tools) emptyRequired(c call) string {
-	doc, err := rawjson.Parse(c.arguments, anySize)
-	if err != nil {
-		return ""
-	}
+	doc, _ := rawjson.Parse(c.arguments, anySize)
 	v := t.schema(c.name)
 	for _, name := range v.Declared(v.Root()).Required {
 		if arg := doc.Root().Get(name); arg.Kind() == rawjson.String && arg.Str() == "" {

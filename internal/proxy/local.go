@@ -11,12 +11,17 @@ import (
 // IsLoopback reports whether only programs on this machine reach an address, which
 // is a host with or without a port.
 func IsLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		host = address
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
+	host := HostOf(address)
+	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// HostOf returns an address without its port and without the brackets of IPv6.
+func HostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
 }
 
 // CrossSite reports whether a browser sent r for a page of another origin than r's

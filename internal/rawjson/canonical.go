@@ -49,11 +49,9 @@ func canonical(b *strings.Builder, v Value) {
 		b.WriteByte(']')
 	case String:
 		writeExact(b, Exact(v.Raw()))
+	case Number:
+		b.WriteString(NumberKey(v.Raw()))
 	default:
-		if v.Kind() == Number {
-			b.WriteString(NumberKey(v.Raw()))
-			return
-		}
 		b.WriteString(v.Raw())
 	}
 }
@@ -70,26 +68,14 @@ func writeExact(b *strings.Builder, s string) {
 // NumberKey returns a text that is the same for two JSON numbers exactly if they
 // are equal: the digits without zeros at both ends, and an exponent.
 func NumberKey(s string) string {
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	mantissa, exponent := s, 0
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		n, err := strconv.Atoi(s[i+1:])
-		if err != nil && strings.Trim(s[:i], "0.") != "" {
-			return sign + s
-		}
-		mantissa, exponent = s[:i], n
-	}
-	before, after, _ := strings.Cut(mantissa, ".")
-	all := strings.TrimLeft(before+after, "0")
-	if all == "" {
+	sign, digits, exponent, ok := decimal(s)
+	switch {
+	case !ok:
+		return s
+	case digits == "":
 		return "0"
+	case exponent == 0:
+		return sign + digits
 	}
-	trimmed := strings.TrimRight(all, "0")
-	if exponent += len(all) - len(trimmed) - len(after); exponent == 0 {
-		return sign + trimmed
-	}
-	return sign + trimmed + "e" + strconv.Itoa(exponent)
+	return sign + digits + "e" + strconv.Itoa(exponent)
 }

@@ -106,9 +106,7 @@ func (v Value) node() *node {
 func (v Value) Exists() bool { return v.doc != nil }
 
 // Kind returns v's kind.
-func (v Value) Kind() Kind {
-	return v.node().kind
-}
+func (v Value) Kind() Kind { return v.node().kind }
 
 // Raw returns v's text.
 func (v Value) Raw() string {

@@ -74,8 +74,7 @@ func compileUnlooped(tree func() any, o Options, x extras) (*Schema, error) {
 
 // unreadable returns the error for a schema text that does not parse: it is no JSON, or too large.
 func unreadable(err error) error {
-	var e *rawjson.Error
-	if errors.As(err, &e) && (e.Code == rawjson.Size || e.Code == rawjson.Depth || e.Code == rawjson.Digits) {
+	if e, ok := errors.AsType[*rawjson.Error](err); ok && (e.Code == rawjson.Size || e.Code == rawjson.Depth || e.Code == rawjson.Digits) {
 		return fmt.Errorf("schema is past the limits: %w", err)
 	}
 	return fmt.Errorf("schema is not JSON: %w", err)
@@ -168,14 +167,12 @@ func compileV5(text string, o Options, x extras) (*jsonschema.Schema, *jsonschem
 // prints the rest as a tree in random order. Of other errors it keeps v5's words,
 // without the made-up URL of the document. The text goes to operators, not to models.
 func explain(err error) error {
-	var invalid *jsonschema.ValidationError
-	var loop jsonschema.InfiniteLoopError
-	if errors.As(err, &loop) {
+	if loop, ok := errors.AsType[jsonschema.InfiniteLoopError](err); ok {
 		return fmt.Errorf("%w: %s", errLoop, clip(strings.ReplaceAll(string(loop), documentURL, ""), maxMessage))
 	}
-	if !errors.As(err, &invalid) {
-		var schemaErr *jsonschema.SchemaError
-		if errors.As(err, &schemaErr) {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		if schemaErr, ok := errors.AsType[*jsonschema.SchemaError](err); ok {
 			err = schemaErr.Err
 		}
 		if errors.Is(err, errRemote) {

@@ -48,9 +48,6 @@ func (r *reader) describeWithin(s rawjson.Value, levels, hops int) string {
 	if pointer, ok := localPointer(s.Get("$ref").Str()); ok && words == "" && hops > 0 {
 		words = r.describeWithin(r.s.compiledText.At(pointer), levels, hops-1)
 	}
-	if r.described == nil {
-		r.described = map[description]string{}
-	}
 	r.described[at] = words
 	return words
 }
@@ -354,7 +351,5 @@ func classWords(ranges []rune) string {
 		}
 		all = append(all, name)
 	}
-	text := strings.Join(all, " or ")
-	text = strings.Replace(text, "letters A-Z or letters a-z", "letters A-Z or a-z", 1)
-	return text
+	return strings.Replace(strings.Join(all, " or "), "letters A-Z or letters a-z", "letters A-Z or a-z", 1)
 }

@@ -172,17 +172,14 @@ func (l *lenient) types(at string, m map[string]any) {
 	if !ok {
 		return
 	}
-	var names []any
-	switch v := t.(type) {
-	case []any:
-		names = v
-		if len(v) == 0 {
-			delete(m, "type")
-			l.note(at+"/type", "[] read as any type")
-			return
-		}
-	default:
-		names = []any{v}
+	names, isList := t.([]any)
+	switch {
+	case !isList:
+		names = []any{t}
+	case len(names) == 0:
+		delete(m, "type")
+		l.note(at+"/type", "[] read as any type")
+		return
 	}
 	fixed := make([]any, 0, len(names))
 	for _, name := range names {
@@ -203,7 +200,7 @@ func (l *lenient) types(at string, m map[string]any) {
 		return
 	}
 	m["type"] = any(fixed)
-	if _, isList := t.([]any); !isList {
+	if !isList {
 		m["type"] = fixed[0]
 	}
 	l.note(at+"/type", fmt.Sprintf("%v read as %v", t, m["type"]))
@@ -275,18 +272,15 @@ func (l *lenient) empties(at string, m map[string]any) {
 func (l *lenient) repeated(at string, m map[string]any) {
 	values, _ := m["enum"].([]any)
 	seen := map[any]bool{}
-	kept := make([]any, 0, len(values))
-	for _, v := range values {
+	kept := slices.DeleteFunc(slices.Clone(values), func(v any) bool {
 		switch v.(type) {
 		case map[string]any, []any:
-		default:
-			if seen[v] {
-				continue
-			}
-			seen[v] = true
+			return false
 		}
-		kept = append(kept, v)
-	}
+		was := seen[v]
+		seen[v] = true
+		return was
+	})
 	if len(kept) < len(values) {
 		m["enum"] = kept
 		l.note(at+"/enum", "values said twice read once")

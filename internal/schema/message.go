@@ -263,9 +263,6 @@ func (r *reader) wantedBranches(x finding) string {
 	if len(forms) > 0 {
 		words += ": " + joined(unique(forms))
 	}
-	if r.branched == nil {
-		r.branched = map[rawjson.Value]string{}
-	}
 	r.branched[x.rule] = words
 	return words
 }

@@ -168,15 +168,11 @@ func (n *normalizer) references(p *subschema) {
 	_, dynamic := p.m["$dynamicRef"]
 	_, recursive := p.m["$recursiveRef"]
 	p.unresolved = dynamic || recursive
-	ref, ok := p.m["$ref"].(string)
-	switch {
-	case !ok:
-	case ref == "#":
-		p.refs = append(p.refs, "")
-	case strings.HasPrefix(ref, "#/"):
-		p.refs = append(p.refs, unescapePercent(ref[1:]))
-	default:
-		p.unresolved = true
+	ref, refers := p.m["$ref"].(string)
+	if pointer, local := localPointer(ref); local {
+		p.refs = append(p.refs, pointer)
+	} else {
+		p.unresolved = p.unresolved || refers
 	}
 }
 

@@ -241,24 +241,14 @@ func (c *nodeCompiler) numbers(n *node, s *jsonschema.Schema) {
 		}
 		b.float, _ = b.limit.Float64()
 		decimal := strconv.FormatFloat(b.float, 'f', -1, 64)
+		digits := len(strings.TrimPrefix(decimal, "-")) - strings.Count(decimal, ".")
 		same, ok := new(big.Rat).SetString(decimal)
-		b.exact = b.lower && b.float <= -unreachable || !b.lower && b.float >= unreachable || ok && same.Cmp(b.limit) == 0 && digits(decimal) <= exactDigits
+		b.exact = b.lower && b.float <= -unreachable || !b.lower && b.float >= unreachable || ok && same.Cmp(b.limit) == 0 && digits <= exactDigits
 		n.bounds = append(n.bounds, b)
 	}
 	if n.divisor = s.MultipleOf; n.divisor != nil && n.divisor.IsInt() && n.divisor.Num().IsInt64() {
 		n.whole = n.divisor.Num().Int64()
 	}
-}
-
-// digits counts the decimal digits of a number.
-func digits(s string) int {
-	count := 0
-	for _, c := range []byte(s) {
-		if '0' <= c && c <= '9' {
-			count++
-		}
-	}
-	return count
 }
 
 func readValues(list []any) *values {
@@ -267,17 +257,15 @@ func readValues(list []any) *values {
 	}
 	v := &values{}
 	for _, e := range list {
-		switch e := e.(type) {
-		case string:
-			v.list = append(v.list, e)
+		if s, ok := e.(string); ok {
+			v.list = append(v.list, s)
 			continue
-		default:
-			if v.keys == nil {
-				v.keys = map[string]bool{}
-			}
-			text, _ := json.Marshal(e)
-			v.keys[keyOf(string(text))] = true
 		}
+		if v.keys == nil {
+			v.keys = map[string]bool{}
+		}
+		text, _ := json.Marshal(e)
+		v.keys[keyOf(string(text))] = true
 	}
 	if len(v.list) > few {
 		v.set = make(map[string]struct{}, len(v.list))

@@ -1,6 +1,7 @@
 package typeschema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -94,10 +95,7 @@ var (
 // another type has that name, with a number if that is still not unique.
 func (w *writer) name(t reflect.Type) string {
 	clean := func(s string) string { return strings.Trim(notWord.ReplaceAllString(s, "_"), "_") }
-	own := clean(qualifier.ReplaceAllString(t.Name(), ""))
-	if own == "" {
-		own = "Object"
-	}
+	own := cmp.Or(clean(qualifier.ReplaceAllString(t.Name(), "")), "Object")
 	name := own
 	if w.taken[name] {
 		name = clean(t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:] + "_" + own)
@@ -125,8 +123,7 @@ func (w *writer) whole(n *node) (*jsonschema.Schema, error) {
 		elem, err := w.place(n.elem)
 		s := &jsonschema.Schema{Type: "array", Items: elem}
 		if n.size >= 0 {
-			size := uint64(n.size)
-			s.MinItems, s.MaxItems = &size, &size
+			s.MinItems, s.MaxItems = new(uint64(n.size)), new(uint64(n.size))
 		}
 		return s, err
 	case integer:

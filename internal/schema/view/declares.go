@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -58,10 +59,7 @@ func (n *Node) below(seg string) (next []*Node, describes bool) {
 		}
 	}
 	if seg == "*" {
-		for _, p := range n.Props {
-			next = append(next, p)
-		}
-		next = append(next, n.Prefix...)
+		next = append(slices.AppendSeq(next, maps.Values(n.Props)), n.Prefix...)
 		if n.Items != nil {
 			next = append(next, n.Items)
 		}

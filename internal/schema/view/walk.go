@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -40,13 +41,5 @@ func walkAt(v rawjson.Value, depth, steps int, f func(rawjson.Value, int)) {
 // HasType reports whether "type" names a type, in any letter case.
 func HasType(n rawjson.Value, name string) bool {
 	t := n.Get("type")
-	if t.Kind() == rawjson.String {
-		return strings.EqualFold(t.Str(), name)
-	}
-	for v := range t.Each() {
-		if strings.EqualFold(v.Str(), name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(names(t), t.Str()), func(s string) bool { return strings.EqualFold(s, name) })
 }
