@@ -504,15 +504,16 @@ type Run struct {
 }
 
 // History sorts the messages of a request into the elements of the wire. old are the messages
-// that were decoded, and groups the indices of the elements that they came from, -1 for none;
-// without groups, each message is an element. Messages of one
-// element that are still neighbours go into it again. Neighbours of two elements stay in two.
-// For all others, joins reports whether m goes into the element that was begun. Without joins,
-// each gets an element of its own.
+// that were decoded, and groups the indices of the elements that they came from, -1 for none.
+// Without groups, each of old is an element. Messages of one element that are still neighbours
+// go into it again. Neighbours of two elements stay in two. For all others, joins reports
+// whether m goes into the element that was begun. Without joins, each gets an element of its
+// own.
 //
 // A message is found by the text of its Native, whatever was changed in it, in memory or in
 // storage.
-func (l Lens) History(old []middleware.Message, groups []int, now []middleware.Message, joins func(begun []middleware.Message, m middleware.Message) bool) []Run {
+func (l Lens) History(old []middleware.Message, groups []int, now []middleware.Message,
+	joins func(begun []middleware.Message, m middleware.Message) bool) []Run {
 	native := func(m middleware.Message) *middleware.Native { return m.Native }
 	h := history{old: old, groups: groups, now: now, at: Align(texts(l, old, native), texts(l, now, native))}
 	out := make([]Run, 0, len(now))
