@@ -228,7 +228,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 			a.usage = codec.Object(s.usage.List...)
 		}
 		var err error
-		if a.blocks, err = lens.Convert(len(s.blocks), slices.Values(s.blocks), (*building).block); err != nil {
+		if a.blocks, err = lens.Convert(s.blocks, (*building).block); err != nil {
 			return nil, err
 		}
 	}

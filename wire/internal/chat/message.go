@@ -166,7 +166,7 @@ func editCalls(e *lens.Edit, v rawjson.Value, was, now []middleware.ToolCall) er
 		e.Put(lens.None(key))
 		return nil
 	}
-	texts, err := lens.Convert(len(now), slices.Values(now), func(c middleware.ToolCall) (string, error) { return callText(c, old) })
+	texts, err := lens.Convert(now, func(c middleware.ToolCall) (string, error) { return callText(c, old) })
 	if err != nil {
 		return err
 	}
@@ -241,8 +241,12 @@ type form[T any] struct {
 // afresh if the text of n has another one.
 func rewrite[T any](n *middleware.Native, now T, same func(was, now T) bool, f form[T]) (string, error) {
 	if v, err := on.Value(n); err == nil && v.Exists() {
-		if was, err := f.read(v); err == nil && !f.fits(v, was) {
+		switch was, err := f.read(v); {
+		case err != nil: // lens.Rewrite returns it
+		case !f.fits(v, was):
 			n = nil
+		case same(was, now):
+			return v.Raw(), nil
 		}
 	}
 	return lens.Rewrite(on, n, now, same, f.read, f.members)
@@ -692,8 +696,15 @@ func readCalls(v rawjson.Value) ([]middleware.ToolCall, error) {
 		c, err := readCall(v.Get("function_call"), true)
 		return []middleware.ToolCall{c}, err
 	}
-	list := v.Get("tool_calls") // checkCalls has made sure that it is a list, if it holds anything
-	return lens.Convert(list.Len(), list.Each(), func(e rawjson.Value) (middleware.ToolCall, error) { return readCall(e, false) })
+	var calls []middleware.ToolCall
+	for e := range v.Get("tool_calls").Each() { // checkCalls has made sure that it is a list, if it holds anything
+		c, err := readCall(e, false)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
 }
 
 // checkCalls returns an error if a member that holds calls is of a kind that

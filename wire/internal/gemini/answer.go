@@ -58,7 +58,7 @@ func (a *answer) object() string {
 
 // pieces reads the parts of the candidate.
 func (c *candidate) pieces() ([]*piece, error) {
-	return lens.Convert(len(c.parts), slices.Values(c.parts), func(text string) (*piece, error) {
+	return lens.Convert(c.parts, func(text string) (*piece, error) {
 		v, err := codec.ParseObject(text)
 		if err != nil {
 			return nil, err

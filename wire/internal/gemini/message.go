@@ -26,7 +26,7 @@ func readContent(v rawjson.Value, model bool) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	pieces, err := lens.Convert(len(list), slices.Values(list), func(part rawjson.Value) (*piece, error) { return readPart(part, model) })
+	pieces, err := lens.Convert(list, func(part rawjson.Value) (*piece, error) { return readPart(part, model) })
 	return content{v, pieces}, err
 }
 

@@ -28,7 +28,6 @@
 package lens
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -195,18 +194,18 @@ func ReadList[T any](l Lens, object rawjson.Value, name string, read func(rawjso
 	if err != nil {
 		return nil, err
 	}
-	return Convert(len(list), slices.Values(list), read)
+	return Convert(list, read)
 }
 
-// Convert returns what f makes of each of values, of which there are n. The error is f's.
-func Convert[V, T any](n int, values iter.Seq[V], f func(V) (T, error)) ([]T, error) {
-	out := slices.Grow([]T(nil), n)
-	for v := range values {
-		t, err := f(v)
-		if err != nil {
+// Convert returns what f makes of each of values. The error is f's.
+func Convert[V, T any](values []V, f func(V) (T, error)) (out []T, err error) {
+	if len(values) > 0 {
+		out = make([]T, len(values))
+	}
+	for i, v := range values {
+		if out[i], err = f(v); err != nil {
 			return nil, err
 		}
-		out = append(out, t)
 	}
 	return out, nil
 }

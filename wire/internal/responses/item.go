@@ -104,7 +104,7 @@ func newItem(v rawjson.Value) (item, error) {
 
 // newItems classifies the elements of list.
 func newItems(list rawjson.Value) ([]item, error) {
-	return lens.Convert(list.Len(), list.Each(), newItem)
+	return lens.Convert(slices.Collect(list.Each()), newItem)
 }
 
 // answerItem classifies an item of an answer: what is out of shape is opaque.

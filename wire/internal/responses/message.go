@@ -94,7 +94,7 @@ func readOutput(m *middleware.Message, v rawjson.Value) (err error) {
 	case rawjson.String:
 		m.Parts = []middleware.Part{readBare(out)}
 	case rawjson.Array:
-		m.Parts, err = lens.Convert(out.Len(), out.Each(), readBlock)
+		m.Parts, err = readBlocks(out)
 	case rawjson.Object:
 		m.Parts = []middleware.Part{readOpaque(out)}
 	case rawjson.Invalid, rawjson.Null:
@@ -138,7 +138,7 @@ func texts(items []item) []string {
 // provider, and so does its call. A malformed item that is not a call is opaque. lost means
 // that the provider kept none of them.
 func readAnswer(values []rawjson.Value, lost bool) (turn, error) {
-	items, err := lens.Convert(len(values), slices.Values(values), answerItem)
+	items, err := lens.Convert(values, answerItem)
 	if err != nil {
 		return turn{}, err
 	}
@@ -369,7 +369,19 @@ func readContent(v rawjson.Value) ([]middleware.Part, error) {
 	if !blocks.Exists() || blocks.Empty() {
 		return []middleware.Part{readOpaque(v)}, nil
 	}
-	return lens.Convert(blocks.Len(), blocks.Each(), readBlock)
+	return readBlocks(blocks)
+}
+
+// readBlocks reads a list of blocks, each as one part.
+func readBlocks(v rawjson.Value) (parts []middleware.Part, err error) {
+	for b := range v.Each() {
+		p, err := readBlock(b)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
 }
 
 // readBare reads a text in the place of a list of blocks. The Native of the part is that text,
