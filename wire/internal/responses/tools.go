@@ -240,7 +240,7 @@ func toolMembers(v rawjson.Value, t middleware.Tool) ([]lens.Member, error) {
 	case kind != t.Kind, v.Exists() && custom && (len(t.Parameters) > 0 || t.Strict):
 		return nil, codec.Unencodablef("a change of a tool of kind %s", kind)
 	case !custom && kind != middleware.KindFunction:
-		return nil, codec.Unencodablef("a fresh or changed tool of kind %s", kind)
+		return nil, codec.Unencodablef("a tool of kind %s that is not of this format, or was changed", kind)
 	case custom:
 		m[0] = lens.Text("type", "custom")
 		return m, nil
