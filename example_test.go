@@ -73,8 +73,8 @@ func ExampleNewLayers() {
 
 	// region: outside
 	stack := toolmend.NewLayers(toolmend.Options{}).
-		Outside(middleware.LayerValidate, perMessage). // runs once for each message that the caller gets
-		Outside(middleware.LayerBudget, perModelCall). // runs once for each model call
+		Outside(middleware.LayerValidate, perMessage).  // runs once for each message that the caller gets
+		Outside(middleware.LayerAttempt, perModelCall). // runs once for each model call
 		Chain()
 	// endregion
 

@@ -84,7 +84,7 @@ func Stack(o Options) middleware.Middleware { return NewLayers(o).Chain() }
 // NewLayers returns the layers of Stack(o), to put middlewares between them. It panics with
 // the error of o.Validate.
 //
-//	stack := toolmend.NewLayers(o).Outside(middleware.LayerBudget, perModelCall).Chain()
+//	stack := toolmend.NewLayers(o).Outside(middleware.LayerAttempt, perModelCall).Chain()
 func NewLayers(o Options) middleware.Layers {
 	if err := o.Validate(); err != nil {
 		panic(err)
@@ -99,7 +99,7 @@ func NewLayers(o Options) middleware.Layers {
 		middleware.LayerStep:     tracing.New(o.Tracing),
 		middleware.LayerHistory:  heal.Step,
 		middleware.LayerValidate: o.Validator.Middleware(),
-		middleware.LayerRetry:    retry.New(o.Retry),
+		middleware.LayerRetry:    retry.New(once(o.Retry)),
 		middleware.LayerHeal:     heal.New(*o.Heal),
 		middleware.LayerBudget:   budget.New(),
 		middleware.LayerAttempt:  tracing.NewAttempt(o.Tracing),
@@ -114,4 +114,14 @@ func NewLayers(o Options) middleware.Layers {
 		l[middleware.LayerTextCall] = textcall.New(*o.TextCall)
 	}
 	return l
+}
+
+// once returns options that do not repeat a call on which a stack inside gave up.
+func once(o retry.Options) retry.Options {
+	repeats := o.If
+	if repeats == nil {
+		repeats = retry.Transient
+	}
+	o.If = func(err error) bool { return !retry.GaveUp(err) && repeats(err) }
+	return o
 }

@@ -240,7 +240,7 @@ func TestStackInsideAMiddleware(t *testing.T) {
 					return middleware.Chain(toolmend.Stack(toolmend.Options{}), mine)
 				},
 				"between": func(mine middleware.Middleware) middleware.Middleware {
-					return toolmend.NewLayers(toolmend.Options{}).Outside(middleware.LayerBudget, mine).Chain()
+					return toolmend.NewLayers(toolmend.Options{}).Outside(middleware.LayerAttempt, mine).Chain()
 				},
 			} {
 				t.Run(inner+", "+name+", "+outer, func(t *testing.T) {

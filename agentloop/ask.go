@@ -193,14 +193,6 @@ func (a *Agent) countFailure(s *State, report middleware.Report, own []middlewar
 	return nil
 }
 
-func texts(ms []middleware.Message) []string {
-	all := make([]string, len(ms))
-	for i, m := range ms {
-		all[i] = m.Text()
-	}
-	return all
-}
-
 var errUnread = errors.New("it holds neither a tool call that can be read nor an answer")
 
 // unreadIn returns the response in err whose text could not be used, and why;

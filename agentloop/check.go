@@ -112,13 +112,6 @@ func rawArguments(sent middleware.Message, resp *middleware.Response, i int) str
 	return sent.ToolCalls[i].Arguments
 }
 
-func finalAttempt(resp *middleware.Response) *middleware.Attempt {
-	if resp == nil || resp.Report.Final < 0 || resp.Report.Final >= len(resp.Report.Attempts) {
-		return nil
-	}
-	return &resp.Report.Attempts[resp.Report.Final]
-}
-
 // failedTurn returns history with a turn appended whose calls were not run.
 func (a *Agent) failedTurn(history []middleware.Message, m middleware.Message, j checked) []middleware.Message {
 	next := -1 // Turn asks for the invalid calls, in order
@@ -182,8 +175,11 @@ func refused(c middleware.ToolCall, code, message string) middleware.Verdict {
 // if there are none, if they are on other calls, or if they contradict the status
 // of the report.
 func stepVerdicts(m middleware.Message, resp *middleware.Response) []middleware.Verdict {
-	final := finalAttempt(resp)
-	if final == nil || len(final.Verdicts) != len(m.ToolCalls) {
+	if resp == nil || resp.Report.Final < 0 || resp.Report.Final >= len(resp.Report.Attempts) {
+		return nil
+	}
+	final := resp.Report.Attempts[resp.Report.Final]
+	if len(final.Verdicts) != len(m.ToolCalls) {
 		return nil
 	}
 	for i, v := range final.Verdicts {
@@ -204,15 +200,15 @@ func (a *Agent) explain(verdicts []middleware.Verdict, own *argsvalidate.Error) 
 	if !slices.ContainsFunc(verdicts, notOK) {
 		return j
 	}
-	if own != nil && len(own.Replies) == len(verdicts) {
-		j.told, j.cause = texts(own.Replies), own
-		return j
-	}
 	j.told, j.cause = make([]string, len(verdicts)), argsvalidate.ErrInvalid
 	if own != nil {
 		j.cause = own
 	}
 	for i, v := range verdicts {
+		if own != nil && len(own.Replies) == len(verdicts) {
+			j.told[i] = own.Replies[i].Text()
+			continue
+		}
 		if v.OK() {
 			continue
 		}
@@ -301,10 +297,13 @@ func (a *Agent) refuseEdits(open []*turnCall) (refused error) {
 // another call is not, it takes all edits back, because that call was valid without
 // them. It returns nil if there was no edit to take back.
 func takeBack(open []*turnCall, verdicts []middleware.Verdict, invalid *argsvalidate.Error) (taken error) {
+	refuse := func(c *turnCall, bad int, what string) {
+		c.takeBack(problem(what, verdicts[bad].Issues))
+		taken = errors.Join(taken, fmt.Errorf("the edit of call %q was taken back: %w", c.Call.ID, invalid.ForCall(bad)))
+	}
 	for i, c := range open {
 		if c.Edited && !verdicts[i].OK() {
-			c.takeBack(problem("the edited arguments are not valid:", verdicts[i].Issues))
-			taken = errors.Join(taken, fmt.Errorf("the edit of call %q was taken back: %w", c.Call.ID, invalid.ForCall(i)))
+			refuse(c, i, "the edited arguments are not valid:")
 		}
 	}
 	bad := slices.IndexFunc(verdicts, notOK)
@@ -313,8 +312,7 @@ func takeBack(open []*turnCall, verdicts []middleware.Verdict, invalid *argsvali
 	}
 	for _, c := range open {
 		if c.Edited {
-			c.takeBack(problem(fmt.Sprintf("with the edited arguments call %q to %s is not valid:", open[bad].Call.ID, open[bad].Call.Name), verdicts[bad].Issues))
-			taken = errors.Join(taken, fmt.Errorf("the edit of call %q was taken back: %w", c.Call.ID, invalid.ForCall(bad)))
+			refuse(c, bad, fmt.Sprintf("with the edited arguments call %q to %s is not valid:", open[bad].Call.ID, open[bad].Call.Name))
 		}
 	}
 	return taken
@@ -343,7 +341,7 @@ func (a *Agent) settle(open []*turnCall, j checked) {
 // other bytes, or has not decided and the tool needs approval.
 func (a *Agent) accept(c *turnCall, v middleware.Verdict) {
 	same := v.Call.Name == c.Call.Name && v.Call.Arguments == c.Call.Arguments
-	c.Call, c.Changes, c.Notes, c.Checked = v.Call, slices.Concat(c.Changes, v.Changes), v.Notes, true
+	c.Call, c.Changes, c.Notes = v.Call, slices.Concat(c.Changes, v.Changes), v.Notes
 	c.mark(a.tools[c.Call.Name])
 	if c.Status == callReady {
 		c.Problem = ""
@@ -351,12 +349,10 @@ func (a *Agent) accept(c *turnCall, v middleware.Verdict) {
 	switch decided := c.Decided && c.Status == callReady; {
 	case decided && !same:
 		c.wait("the arguments were brought into their valid form after the decision; this is what would run")
-		c.Checked = true
 	case c.Status == callReady && !decided && a.tools[c.Call.Name].Approval:
 		c.wait("")
-		c.Checked = true
 	}
-	c.Edited = false
+	c.Edited, c.Checked = false, true
 }
 
 // wait puts the call before a person again.

@@ -90,19 +90,19 @@ func (s *State) run(e Effects) error {
 	}
 	err := e.Tools(calls, func(i int, r Result, err error) { s.turn[places[i]].take(r, err) })
 	if err == nil {
-		for _, place := range places {
-			s.turn[place].lost()
-		}
+		s.lose()
 	}
 	return err
 }
 
 const unknownOutcome = "This call was interrupted: whether it ran is not known. Find out whether it had its effect before you call the tool again."
 
-// lost answers a call that must not start again and has no result.
-func (c *turnCall) lost() {
-	if c.Started && c.Status == callReady {
-		c.Status, c.Result = callDone, Result{Text: unknownOutcome, IsError: true}
+// lose answers the calls that must not start again and have no result.
+func (s *State) lose() {
+	for i := range s.turn {
+		if c := &s.turn[i]; c.Started && c.Status == callReady {
+			c.Status, c.Result = callDone, Result{Text: unknownOutcome, IsError: true}
+		}
 	}
 }
 

@@ -157,9 +157,7 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 	if err := a.prepare(ctx, s); err != nil {
 		return err
 	}
-	for i := range s.turn {
-		s.turn[i].lost()
-	}
+	s.lose()
 	if last := s.Messages[len(s.Messages)-1]; len(s.turn) == 0 && len(last.ToolCalls) > 0 {
 		if err := a.open(ctx, s, last, nil); err != nil {
 			return a.saved(ctx, s, err) // such as a failed turn, for which the model gets error replies when the run continues

@@ -96,15 +96,12 @@ func (r *running) begin() {
 func (r *running) collect(done func(int, Result, error)) (changed bool) {
 	for o := <-r.outcomes; ; o = <-r.outcomes {
 		r.count--
-		switch o.kind {
-		case returned:
-			done(o.place, o.result, nil)
+		switch err := o.err.(type) {
+		case nil, *suspendError:
+			done(o.place, o.result, err)
 			changed = true
-		case suspended:
-			done(o.place, o.result, Suspend(o.result.Text))
-			changed = true
-		case aborted:
-			r.aborts[o.place], r.over = o.err, true
+		case *abortError:
+			r.aborts[o.place], r.over = err.err, true
 		}
 		if len(r.outcomes) == 0 {
 			return changed
@@ -127,19 +124,11 @@ func (c *turnCall) take(r Result, err error) {
 // outcome is how a call ended.
 type outcome struct {
 	place  int // in running.calls
-	kind   outcomeKind
-	result Result // of a returned call; the reason of a suspended one
-	err    error  // of an aborted one
+	result Result
+	err    error // nil if there is a result; a *suspendError, with the reason as the result, an *abortError, or errCutOff
 }
 
-type outcomeKind uint8
-
-const (
-	cutOff outcomeKind = iota // or never begun
-	returned
-	suspended
-	aborted
-)
+var errCutOff = errors.New("the run ended before the tool")
 
 // runOne runs one call on a goroutine of its own, so that a tool that ignores
 // its context does not hold the run.
@@ -149,7 +138,7 @@ func (a *Agent) runOne(ctx context.Context, info CallInfo) outcome {
 	// A call of another kind was not validated with the tool's schema.
 	if !ok || t.Func == nil || t.Def.Kind == middleware.KindFunction && call.Kind != middleware.KindFunction {
 		text := fmt.Sprintf("Tool '%s' does not exist. Available tools: %s.", call.Name, strings.Join(a.names(), ", "))
-		return outcome{kind: returned, result: Result{Text: valid(text), IsError: true}}
+		return outcome{result: Result{Text: valid(text), IsError: true}}
 	}
 	info.Title, info.Description = t.title(), t.Def.Description
 	v, err := run.Isolated(context.WithValue(ctx, callKey{}, info), t.Timeout, func(ctx context.Context) (v returnValues, err error) {
@@ -166,17 +155,13 @@ type returnValues struct {
 	late   error // of its context, which had ended
 }
 
-// errUnexpected is what the model is sent if a tool panicked or ended its
-// goroutine, without details.
-var errUnexpected = errors.New("the tool failed unexpectedly")
-
 func outcomeOf(ctx context.Context, t Tool, v returnValues, err error) outcome {
 	failed := func(text string, err error) outcome {
 		text = cmp.Or(valid(text), "The tool failed.")
 		if v.result.Text != "" {
 			text += "\n\n" + valid(v.result.Text)
 		}
-		return outcome{kind: returned, result: Result{Text: text, Value: v.result.Value, IsError: true, Err: err}}
+		return outcome{result: Result{Text: text, Value: v.result.Value, IsError: true, Err: err}}
 	}
 	var abort *abortError
 	var suspend *suspendError
@@ -187,15 +172,15 @@ func outcomeOf(ctx context.Context, t Tool, v returnValues, err error) outcome {
 	switch {
 	case err == nil:
 		v.result.Text = valid(v.result.Text)
-		return outcome{kind: returned, result: v.result}
+		return outcome{result: v.result}
 	case errors.As(err, &abort):
-		return outcome{kind: aborted, err: abort.err}
+		return outcome{err: abort}
 	case errors.As(err, &suspend):
-		return outcome{kind: suspended, result: Result{Text: valid(suspend.reason)}}
+		return outcome{result: Result{Text: valid(suspend.reason)}, err: suspend}
 	case ctx.Err() != nil: // the run is over: the tool has not failed
-		return outcome{kind: cutOff}
+		return outcome{err: errCutOff}
 	case errors.As(err, &panicked), errors.Is(err, run.ErrGone):
-		return failed(errUnexpected.Error(), err)
+		return failed("the tool failed unexpectedly", err) // without details, which are for the program
 	case v.late != nil:
 		if !errors.Is(err, v.late) {
 			err = fmt.Errorf("%w: %w", v.late, err)

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -129,11 +130,7 @@ func (b *Budget) bill(attempts []middleware.Attempt, model string) bill {
 		if b.limits.Price == nil || used == (middleware.Usage{}) {
 			continue
 		}
-		name := a.Model
-		if name == "" {
-			name = model
-		}
-		if p, ok := b.price(name, used); ok {
+		if p, ok := b.price(cmp.Or(a.Model, model), used); ok {
 			all.cost += p
 		} else {
 			all.unpriced++

@@ -24,6 +24,7 @@
 package heal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,13 +95,9 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	var tally middleware.Tally
 	now, healed := h.asKnown(ctx, req, &tally)
 	resp, err := next(ctx, now)
-	var refused *middleware.ModelError
-	if healable := errors.As(err, &refused) && mayHeal(refused); !healable && now == req {
+	refused := refusal(err)
+	if refused == nil && now == req {
 		return resp, err
-	} else if !healable {
-		tally.Add(resp, err)
-		tally.AddHealed(healed...)
-		return tally.Finish(resp, err)
 	}
 	tally.Add(resp, err)
 	tally.AddHealed(healed...)
@@ -109,11 +106,10 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 		return tally.Finish(resp, err)
 	}
 	again, second := next(ctx, changed)
-	var too *middleware.ModelError
 	switch {
 	case second == nil:
 		h.keep(ctx, req, found)
-	case errors.As(second, &too) && mayHeal(too): // the change was not enough
+	case refusal(second) != nil: // the change was not enough
 		tally.Add(nil, second)
 		return tally.Finish(nil, err)
 	case errors.Is(second, middleware.ErrNotSent): // a limit allows no further call
@@ -127,10 +123,14 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	return tally.Finish(again, second)
 }
 
-// mayHeal reports whether an error says that the request is refused for what is in it.
+// refusal returns the error of a provider that refuses the request for what is in it, nil for any other error.
 // Servers of open models answer with 500, or inside of a stream, if arguments in the history are no object.
-func mayHeal(e *middleware.ModelError) bool {
-	return e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity || errors.Is(e, middleware.ErrInvalidHistory)
+func refusal(err error) *middleware.ModelError {
+	e, ok := errors.AsType[*middleware.ModelError](err)
+	if ok && (e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity || errors.Is(e, middleware.ErrInvalidHistory)) {
+		return e
+	}
+	return nil
 }
 
 // change is a rule with what the provider said.
@@ -139,8 +139,11 @@ type change struct {
 	said string
 }
 
-// find returns the change for a refusal, the changed request and a note; nil if there is none.
+// find returns the change for a refusal, the changed request and a note; nil if there is none, or if e is nil.
 func (h *healer) find(req *middleware.Request, e *middleware.ModelError) (change, *middleware.Request, string) {
+	if e == nil {
+		return change{}, nil, ""
+	}
 	said := message(e)
 	for _, r := range h.options.Rules {
 		c := change{r, said}
@@ -176,14 +179,8 @@ func message(e *middleware.ModelError) string {
 		if at := wrapped.FindStringIndex(said); at != nil && json.NewDecoder(strings.NewReader(said[at[1]-1:])).Decode(&text) != nil {
 			break
 		}
-		doc, err := rawjson.Parse(string(text), rawjson.Limits{})
-		if err != nil {
-			break
-		}
-		inner := doc.Root().Get("error").Get("message").Str()
-		if inner == "" {
-			inner = doc.Root().Get("message").Str()
-		}
+		doc, _ := rawjson.Parse(string(text), rawjson.Limits{})
+		inner := cmp.Or(doc.Root().Get("error").Get("message").Str(), doc.Root().Get("message").Str())
 		if inner == "" {
 			break
 		}
@@ -208,6 +205,17 @@ func (d *draft) request() *middleware.Request {
 		d.now = &c
 	}
 	return d.now
+}
+
+// latest returns a message as it is now.
+func (d *draft) latest(i int) middleware.Message { return cmp.Or(d.now, d.was).Messages[i] }
+
+// replace makes messages the history, if n of what is counted changed in it. The note says so.
+func (d *draft) replace(messages []middleware.Message, n int, counts, change string) {
+	if n > 0 {
+		d.request().Messages = messages
+		d.notef("%s %s", counted(n, counts), change)
+	}
 }
 
 // notef sets the note: what was changed.

@@ -18,11 +18,8 @@ import (
 func (d *draft) edit(what string, edits func(t middleware.Tool, schema rawjson.Value) []rawjson.Edit) {
 	n := 0
 	for i, t := range d.was.Tools {
-		if t.Kind != middleware.KindFunction {
-			continue
-		}
-		doc, err := rawjson.Parse(string(t.Parameters), rawjson.Limits{Bytes: 64 << 20, Depth: 512})
-		if err != nil || doc.Root().Kind() != rawjson.Object {
+		doc, _ := rawjson.Parse(string(t.Parameters), historyLimits)
+		if t.Kind != middleware.KindFunction || doc.Root().Kind() != rawjson.Object {
 			continue
 		}
 		list := outermost(edits(t, doc.Root()))
@@ -359,10 +356,7 @@ func strictSize(said string, t middleware.Tool) int {
 	if strings.Contains(said, "Too many strict tools") {
 		return 1
 	}
-	doc, err := rawjson.Parse(string(t.Parameters), rawjson.Limits{Bytes: 64 << 20, Depth: 512})
-	if err != nil {
-		return 0
-	}
+	doc, _ := rawjson.Parse(string(t.Parameters), historyLimits)
 	n := 0
 	view.Walk(doc.Root(), func(schema rawjson.Value, _ int) {
 		switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/internal/mcpcheck"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -53,46 +54,38 @@ func (s *Server) read(ctx context.Context) (pages, error) {
 	var p pages
 	sum, size := sha256.New(), 0
 	cursor, seen := "", map[string]bool{}
-	for n := 0; ; n++ {
-		if p.cut != nil || n == maxPages || seen[cursor] {
-			if p.cut == nil {
-				p.cut = fmt.Errorf("mcp: the list of %s has no end: it was cut after %d pages", s.name, n)
-			}
+	for more := true; more && p.cut == nil; {
+		if len(seen) == maxPages || seen[cursor] {
+			p.cut = fmt.Errorf("mcp: the list of %s has no end: it was cut after %d pages", s.name, len(seen))
 			break
 		}
 		seen[cursor] = true
 		page, err := s.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
-		if noTools(err) {
+		var refused *jsonrpc.Error
+		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound { // it has no tools
 			break
 		}
 		if err != nil {
 			return pages{}, err
 		}
 		for _, t := range page.Tools {
-			text, err := json.Marshal(t)
+			described, err := json.Marshal(t)
 			if err != nil {
 				return pages{}, err
 			}
-			size += len(text)
+			size += len(described)
 			if len(p.tools) == s.o.MaxTools || size > maxRead {
 				p.cut = fmt.Errorf("mcp: the list of %s is too long: it was cut after %d tools", s.name, len(p.tools))
 				break
 			}
-			sum.Write(text)
+			sum.Write(described)
 			p.tools = append(p.tools, t)
 		}
-		if cursor = page.NextCursor; cursor == "" {
-			break
-		}
+		cursor = page.NextCursor
+		more = cursor != ""
 	}
 	p.sum = [sha256.Size]byte(sum.Sum(nil))
 	return p, nil
-}
-
-// noTools reports whether the server does not know the method.
-func noTools(err error) bool {
-	var refused *jsonrpc.Error
-	return errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound
 }
 
 // publish makes p the current list. If the server sent the same tools, the
@@ -126,11 +119,11 @@ func (s *Server) fill(ctx context.Context, l *list, described []*sdk.Tool, schem
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		e, t := s.tool(d, func(text []byte) string {
-			if sent+len(text) > maxSent {
+		e, t := s.tool(d, func(schema []byte) string {
+			if sent+len(schema) > maxSent {
 				return ""
 			}
-			return schemas.compile(text)
+			return schemas.compile(schema)
 		})
 		size := len(e.Name) + len(t.Def.Description) + len(t.Def.Parameters)
 		switch {
@@ -171,7 +164,7 @@ func (s *Server) admitted(e Entry, t *agentloop.Tool) (ok bool) {
 
 // tool makes a tool from the server's description. compile is passed to
 // readSchema.
-func (s *Server) tool(d *sdk.Tool, compile func(text []byte) string) (Entry, agentloop.Tool) {
+func (s *Server) tool(d *sdk.Tool, compile func(schema []byte) string) (Entry, agentloop.Tool) {
 	e := Entry{Name: toolName(s.o.Prefix, d.Name), Server: s.name, Tool: d.Name, Title: title(d)}
 	if d.Annotations != nil {
 		a := *d.Annotations
@@ -182,12 +175,12 @@ func (s *Server) tool(d *sdk.Tool, compile func(text []byte) string) (Entry, age
 	case d.Name == "":
 		e.Refused = "it has no name"
 	case len(d.Name) > maxName:
-		e.Tool, e.Refused = clip(d.Name, maxName), fmt.Sprintf("its name is longer than %d bytes", maxName)
+		e.Tool, e.Refused = text.Clip(d.Name, maxName), fmt.Sprintf("its name is longer than %d bytes", maxName)
 	}
 	description := plain(d.Description, s.o.MaxDescription)
 	parameters, raw, why := readSchema(d.InputSchema, s.o.MaxSchema, compile)
 	if why != "" {
-		e.Unvalidated = clip(why, maxReason)
+		e.Unvalidated = text.Clip(why, maxReason)
 		if raw != "" {
 			description = plain(description+"\n\nIts arguments, as its server describes them: "+raw, s.o.MaxDescription)
 		}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,7 +14,7 @@ import (
 
 // result converts a result for the model and for the program.
 func (s *Server) result(res *sdk.CallToolResult) agentloop.Result {
-	r := agentloop.Result{Text: text(res, s.o.MaxResult), IsError: res.IsError}
+	r := agentloop.Result{Text: textOf(res, s.o.MaxResult), IsError: res.IsError}
 	switch {
 	case res.NeedsInput():
 		r = agentloop.Result{Text: "The tool asks for input that nobody here can give.", IsError: true}
@@ -26,11 +27,11 @@ func (s *Server) result(res *sdk.CallToolResult) agentloop.Result {
 	return r
 }
 
-// text returns the joined texts of a result, with a line for each item of
+// textOf returns the joined texts of a result, with a line for each item of
 // another kind. Without a text it returns the structured content: servers send
 // the same content as text for clients without support for structured content.
 // The result is cut after limit bytes, with a notice.
-func text(res *sdk.CallToolResult, limit int) string {
+func textOf(res *sdk.CallToolResult, limit int) string {
 	w := writer{limit: limit}
 	said := false
 	for _, c := range res.Content {
@@ -63,13 +64,7 @@ func text(res *sdk.CallToolResult, limit int) string {
 
 // joined joins the parts that are not empty.
 func joined(parts ...string) string {
-	var some []string
-	for _, p := range parts {
-		if p != "" {
-			some = append(some, p)
-		}
-	}
-	return strings.Join(some, ", ")
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
 // writer joins the visible parts of texts with line breaks, and keeps the

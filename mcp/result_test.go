@@ -9,6 +9,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // convert reads a result as the SDK does.
@@ -148,10 +150,10 @@ func TestClip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, n := rapid.String().Draw(t, "s"), rapid.IntRange(0, 30).Draw(t, "n")
-		for _, got := range []string{clip(s, n), plain(s, n), line(s, n), head(s, n)} {
+		for _, got := range []string{text.Clip(s, n), plain(s, n), line(s, n), head(s, n)} {
 			require.LessOrEqual(t, len(got), n)
 			require.True(t, utf8.ValidString(got))
 		}
-		require.True(t, strings.HasPrefix(s, strings.TrimSuffix(clip(s, n), "…")))
+		require.True(t, strings.HasPrefix(s, strings.TrimSuffix(text.Clip(s, n), "…")))
 	})
 }

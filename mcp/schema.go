@@ -5,20 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // readSchema returns the schema of a tool's arguments in the form that
 // providers accept, or the reason why it cannot be used. raw is then the
 // original text, or "" if it is too long. compile returns what is wrong with a
 // schema, or "".
-func readSchema(in any, limit int, compile func(text []byte) string) (parameters json.RawMessage, raw, why string) {
+func readSchema(in any, limit int, compile func(doc []byte) string) (parameters json.RawMessage, raw, why string) {
 	m, isObject := in.(map[string]any)
 	if in == nil {
 		return nil, "", "it has no schema"
@@ -27,26 +27,25 @@ func readSchema(in any, limit int, compile func(text []byte) string) (parameters
 		m = loosen(m, false).(map[string]any)
 		in = m
 	}
-	text, err := rawjson.Marshal(in)
+	doc, err := rawjson.Marshal(in)
 	switch {
 	case err != nil:
 		return nil, "", "its schema cannot be written: " + err.Error()
-	case len(text) > limit:
-		return nil, "", fmt.Sprintf("its schema has %d bytes, of at most %d", len(text), limit)
+	case len(doc) > limit:
+		return nil, "", fmt.Sprintf("its schema has %d bytes, of at most %d", len(doc), limit)
 	case !isObject || !describesObject(m["type"]):
-		return nil, string(text), "its schema describes no object"
+		return nil, string(doc), "its schema describes no object"
 	}
 	if m["type"] != "object" { // providers require this type
-		m = maps.Clone(m)
 		m["type"] = "object"
-		if text, err = rawjson.Marshal(m); err != nil {
+		if doc, err = rawjson.Marshal(m); err != nil {
 			return nil, "", "its schema cannot be written: " + err.Error()
 		}
 	}
-	if why := compile(text); why != "" {
-		return nil, string(text), why
+	if why := compile(doc); why != "" {
+		return nil, string(doc), why
 	}
-	return text, "", ""
+	return doc, "", ""
 }
 
 // compiled holds the result of compiling the schemas of a list, by the digest
@@ -59,8 +58,8 @@ type compiled struct {
 
 // compile compiles the schema, unless the previous list had it, or too many
 // schemas of this list were too expensive.
-func (c *compiled) compile(text []byte) string {
-	digest := sha256.Sum256(text)
+func (c *compiled) compile(doc []byte) string {
+	digest := sha256.Sum256(doc)
 	why, known := c.now[digest]
 	if !known {
 		why, known = c.before[digest]
@@ -69,9 +68,9 @@ func (c *compiled) compile(text []byte) string {
 		if c.costly == maxCostly {
 			return fmt.Sprintf("it was not compiled: %d schemas of its server were too expensive", maxCostly)
 		}
-		_, err := schema.Compile(text, schema.Options{})
+		_, err := schema.Compile(doc, schema.Options{})
 		if err != nil {
-			why = clip(err.Error(), maxReason)
+			why = text.Clip(err.Error(), maxReason)
 		}
 		if errors.Is(err, schema.ErrExpensive) {
 			c.costly++

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 const (
@@ -51,18 +53,6 @@ func toolName(prefix, name string) string {
 	return b.String() + end
 }
 
-// clip cuts s to n bytes, between characters, and then ends it with "…".
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const end = "…"
-	if n < len(end) {
-		return ""
-	}
-	return head(s, n-len(end)) + end
-}
-
 // head returns at most n bytes of s, cut between characters.
 func head(s string, n int) string {
 	if len(s) <= n {
@@ -78,7 +68,7 @@ func head(s string, n int) string {
 func plain(s string, n int) string {
 	// A removed character has at most 4 bytes. A text that consists mostly of
 	// them may become shorter than necessary.
-	return clip(visible(head(s, 4*n+utf8.UTFMax)), n)
+	return text.Clip(visible(head(s, 4*n+utf8.UTFMax)), n)
 }
 
 // visible returns s without characters that people cannot see, so that people

@@ -1,6 +1,9 @@
 package middleware
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Chain returns one middleware: Chain(a, b, c)(call) behaves as a(b(c(call))).
 // Nil entries are skipped. An empty chain returns the call unchanged. Nesting
@@ -9,18 +12,13 @@ import "context"
 //
 // The returned middleware panics when it is applied to a nil ModelCall.
 func Chain(mws ...Middleware) Middleware {
-	layers := make([]Middleware, 0, len(mws))
-	for _, mw := range mws {
-		if mw != nil {
-			layers = append(layers, mw)
-		}
-	}
+	layers := slices.DeleteFunc(slices.Clone(mws), func(mw Middleware) bool { return mw == nil })
 	return func(call ModelCall) ModelCall {
 		if call == nil {
 			panic("middleware: Chain: the model call is nil")
 		}
-		for i := len(layers) - 1; i >= 0; i-- {
-			call = layers[i](call)
+		for _, mw := range slices.Backward(layers) {
+			call = mw(call)
 		}
 		return call
 	}

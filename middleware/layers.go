@@ -42,7 +42,7 @@ type Layers [places]Middleware
 // are outside of them.
 //
 //	l.Outside(middleware.LayerRetry, mine)  // runs once for each message that is validated
-//	l.Outside(middleware.LayerBudget, mine) // runs once for each model call
+//	l.Outside(middleware.LayerAttempt, mine) // runs once for each model call
 func (l Layers) Outside(of Layer, mws ...Middleware) Layers {
 	l[of-1] = Chain(l[of-1], Chain(mws...))
 	return l

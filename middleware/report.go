@@ -110,12 +110,7 @@ func (i Issue) Path() string {
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
 func isIndex(s string) bool {
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return s != "" && (s == "0" || s[0] != '0')
+	return s == "0" || s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }
 
 // Change is one repair of a call's arguments, name or id.
@@ -150,8 +145,7 @@ func StatusOf(verdicts []Verdict) Status {
 func ReportOf(resp *Response, err error) Report {
 	switch {
 	case err != nil:
-		var e *stepError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*stepError](err); ok {
 			return e.report
 		}
 		r := Report{Attempts: []Attempt{{Err: err}}, Final: -1}
@@ -234,8 +228,7 @@ func (a Attempt) MarshalJSON() ([]byte, error) {
 		Error *text `json:"error,omitzero"`
 	}{plain: plain(a)}
 	if a.Err != nil {
-		t := text(a.Err.Error())
-		v.Error = &t
+		v.Error = new(text(a.Err.Error()))
 	}
 	return json.Marshal(v)
 }

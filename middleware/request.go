@@ -61,8 +61,7 @@ func (r *Request) Clone() *Request {
 		c.Tools[i].Parameters = bytes.Clone(c.Tools[i].Parameters)
 	}
 	if r.Temperature != nil {
-		t := *r.Temperature
-		c.Temperature = &t
+		c.Temperature = new(*r.Temperature)
 	}
 	c.Stop = slices.Clone(r.Stop)
 	c.Output, c.Params = bytes.Clone(r.Output), bytes.Clone(r.Params)

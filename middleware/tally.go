@@ -64,10 +64,11 @@ func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Respon
 	n := len(t.report.Attempts)
 	t.Add(resp, err)
 	if len(t.report.Attempts) == n+1 {
-		if a := &t.report.Attempts[n]; a.Start.IsZero() {
+		a := &t.report.Attempts[n]
+		if a.Start.IsZero() {
 			a.Start, a.Duration = start, took
 		}
-		if a := &t.report.Attempts[n]; err != nil && arrived != nil && a.Message.Role == "" {
+		if err != nil && arrived != nil && a.Message.Role == "" {
 			a.Message = arrived.message()
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -50,15 +51,15 @@ func (e *Error) Error() string {
 	return s
 }
 
+// GaveUp reports whether a middleware of New gave up on err, at any depth of wrapping. It
+// is false for a Fallback, which calls each of its models once.
+func GaveUp(err error) bool {
+	return anyError(err, func(err error) bool { e, ok := err.(*Error); return ok && e.repeated })
+}
+
 // Unwrap returns Reason and Last, without nils.
 func (e *Error) Unwrap() []error {
-	errs := make([]error, 0, 2)
-	for _, err := range []error{e.Reason, e.Last} {
-		if err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return slices.DeleteFunc([]error{e.Reason, e.Last}, func(err error) bool { return err == nil })
 }
 
 // contextError returns the error of a context that has ended, and its cause if

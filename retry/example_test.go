@@ -72,3 +72,14 @@ func ExampleStatus() {
 	fmt.Println(err)
 	// Output: middleware: model error: status 500
 }
+
+// GaveUp tells a retried call from the models of a Fallback.
+func ExampleGaveUp() {
+	down := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return nil, &middleware.ModelError{StatusCode: 503}
+	}
+	_, retried := retry.New(retry.Options{MaxAttempts: 1})(down)(context.Background(), &middleware.Request{})
+	_, fallback := retry.Fallback(nil, down, down)(context.Background(), &middleware.Request{})
+	fmt.Println(retry.GaveUp(retried), retry.GaveUp(fallback))
+	// Output: true false
+}

@@ -11,6 +11,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -61,18 +62,10 @@ func (o Options) Validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxAttempts == 0 {
-		o.MaxAttempts = 4
-	}
-	if o.MinDelay == 0 {
-		o.MinDelay = 500 * time.Millisecond
-		if o.MaxDelay > 0 {
-			o.MinDelay = min(o.MinDelay, o.MaxDelay)
-		}
-	}
-	if o.MaxDelay == 0 {
-		o.MaxDelay = max(30*time.Second, o.MinDelay)
-	}
+	const minDelay, maxDelay = 500 * time.Millisecond, 30 * time.Second
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, 4)
+	o.MinDelay = cmp.Or(o.MinDelay, min(minDelay, cmp.Or(o.MaxDelay, minDelay)))
+	o.MaxDelay = cmp.Or(o.MaxDelay, max(maxDelay, o.MinDelay))
 	if o.If == nil {
 		o.If = Transient
 	}
@@ -98,8 +91,9 @@ func (o Options) withDefaults() Options {
 //
 // Position: inside argsvalidate, so that each re-ask gets its own attempts; if
 // retry were outside, a failed re-ask would repeat the whole step. Outside
-// tracing.NewAttempt and an inner budget, so that they see each attempt. If a
-// chain has it twice, the outer one returns an error on which the inner one gave up.
+// tracing.NewAttempt and an inner budget, so that they see each attempt. Two
+// retry middlewares in one chain multiply their attempts, unless Options.If of the
+// outer one asks GaveUp, as toolmend.Stack does.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
 		panic(err)

@@ -59,7 +59,7 @@ func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *m
 			s.last = err
 		}
 		return nil, true, s.fail(contextError(ctx))
-	case s.repeats && gaveUp(err) || !s.mayRepeat(err):
+	case !s.mayRepeat(err):
 		return nil, true, err
 	}
 	s.last = err
@@ -67,11 +67,6 @@ func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *m
 		return nil, true, s.fail(contextError(ctx))
 	}
 	return nil, false, nil
-}
-
-// gaveUp reports whether another New inside of this one gave up on err.
-func gaveUp(err error) bool {
-	return anyError(err, func(err error) bool { e, ok := err.(*Error); return ok && e.repeated })
 }
 
 // mayRepeat calls the user's function, which may panic.

@@ -40,8 +40,7 @@ func Transient(err error) bool {
 		errors.Is(err, middleware.ErrNoResponse) {
 		return false
 	}
-	var e *middleware.ModelError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*middleware.ModelError](err); ok {
 		if e.StatusCode >= 400 {
 			return transientStatus(e.StatusCode)
 		}
@@ -58,17 +57,14 @@ func Transient(err error) bool {
 func Status(codes ...int) func(error) bool {
 	codes = slices.Clone(codes)
 	return func(err error) bool {
-		var e *middleware.ModelError
-		return errors.As(err, &e) && slices.Contains(codes, e.StatusCode)
+		e, ok := errors.AsType[*middleware.ModelError](err)
+		return ok && slices.Contains(codes, e.StatusCode)
 	}
 }
 
 func transientStatus(code int) bool {
-	switch code {
-	case 408, 409, 425, 429: // as in the doc comment of Transient; net/http would have to be compiled for its names
-		return true
-	}
-	return code >= 500 && code <= 599
+	// As in the doc comment of Transient. net/http would have to be compiled for the names of these.
+	return slices.Contains([]int{408, 409, 425, 429}, code) || code >= 500 && code <= 599
 }
 
 var transientCodes = []string{

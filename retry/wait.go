@@ -70,8 +70,7 @@ func (w *waits) next() time.Duration {
 }
 
 func retryAfter(err error) time.Duration {
-	var e *middleware.ModelError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*middleware.ModelError](err); ok {
 		return e.RetryAfter
 	}
 	return 0

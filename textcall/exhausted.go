@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -55,14 +54,6 @@ func (e *Error) ErrorType() string { return "invalid_tool_call" }
 // ClientMessage returns one sentence for the user of the agent.
 func (e *Error) ClientMessage() string {
 	return fmt.Sprintf("the model wrote neither a tool call that can be read nor an answer, in %d attempts", e.attempts)
-}
-
-// over reports whether the step must not re-ask the model, and whether the reason is that the
-// model repeats texts that failed, in this step or in earlier steps of an agent's run. White
-// space is ignored.
-func (s *textStep) over(text string, attempt int) (over, repeated bool) {
-	repeated = s.failures.Failed(loopstate.Text(text)) >= loopstate.Hopeless && attempt < s.most
-	return repeated || attempt >= s.most, repeated
 }
 
 // exhausted does what OnExhausted selects.

@@ -91,15 +91,15 @@ func (t toolset) written(c middleware.ToolCall) string {
 // turnInText appends one message and the replies to its calls. Calls to tools of other kinds
 // stay, with their replies.
 func turnInText(f form, t toolset, out []middleware.Message, m middleware.Message, replies []middleware.Message) []middleware.Message {
-	used := make([]bool, len(replies))
+	replies = slices.Clone(replies)
 	takeReply := func(id string) (middleware.Message, bool) {
-		for i, r := range replies {
-			if !used[i] && r.ToolCallID == id {
-				used[i] = true
-				return r, true
-			}
+		i := slices.IndexFunc(replies, func(r middleware.Message) bool { return r.ToolCallID == id })
+		if i < 0 {
+			return middleware.Message{}, false
 		}
-		return middleware.Message{}, false
+		r := replies[i]
+		replies = slices.Delete(replies, i, i+1)
+		return r, true
 	}
 	head := m
 	if hasFunctionCall(m) {
@@ -135,10 +135,8 @@ func turnInText(f form, t toolset, out []middleware.Message, m middleware.Messag
 			out = append(out, result(f, r))
 		}
 	}
-	for i, r := range replies {
-		if !used[i] {
-			out = append(out, result(f, r))
-		}
+	for _, r := range replies { // to no call
+		out = append(out, result(f, r))
 	}
 	return out
 }

@@ -129,12 +129,9 @@ func isMarker(line string) bool {
 // a line of the prompt.
 func indented(s string) string {
 	var b strings.Builder
-	for line := range lines(s, isBreak) {
+	for line := range lines(quoted(s, isMarker), isBreak) {
 		if b.Len() > 0 {
 			b.WriteString("    ")
-		}
-		if isMarker(line) {
-			b.WriteString("> ")
 		}
 		b.WriteString(line)
 	}

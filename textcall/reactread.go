@@ -49,6 +49,7 @@ func beforeObservation(text string) string {
 
 // fault returns why the text cannot be used, "" if it can.
 func (r *reactText) fault(t toolset) string {
+	name := t.named(r.name)
 	switch {
 	case r.actionAfterAnswer || r.answered && r.actions+r.inputs > 0:
 		return "it has both an Action and a Final Answer; write one of them"
@@ -60,25 +61,18 @@ func (r *reactText) fault(t toolset) string {
 		return fmt.Sprintf("it has %d Actions; write one, and wait for its Observation", r.actions)
 	case r.inputs > 1:
 		return fmt.Sprintf("it has %d Action Inputs; an Action has one", r.inputs)
-	case r.actions == 1:
-		return r.actionFault(t)
-	case r.inputs > 0:
+	case r.actions == 0 && r.inputs > 0:
 		return "it has an Action Input, but no Action"
+	case r.actions == 1 && name == "":
+		return "its Action names no tool"
+	case r.actions == 1 && r.inputs == 0 && !t.takesNothing(name):
+		return "it has an Action, but no Action Input"
+	case r.actions == 1:
+		return ""
 	case r.thoughts > 0:
 		return "it has a Thought, but neither an Action nor a Final Answer"
 	case blank(r.before.String()):
 		return "it is empty"
-	}
-	return ""
-}
-
-// actionFault is fault for a text with one Action.
-func (r *reactText) actionFault(t toolset) string {
-	switch name := t.named(r.name); {
-	case name == "":
-		return "its Action names no tool"
-	case r.inputs == 0 && !t.takesNothing(name):
-		return "it has an Action, but no Action Input"
 	}
 	return ""
 }

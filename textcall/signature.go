@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -148,12 +149,11 @@ func (s *signature) target(ref string) rawjson.Value {
 	return at
 }
 
+var plainName = regexp.MustCompile(`^[a-zA-Z0-9_.$-]+$`)
+
 // propertyName quotes a name that would not be clear without quotes.
 func propertyName(name string) string {
-	plain := name != "" && strings.IndexFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.$", r))
-	}) < 0
-	if plain {
+	if plainName.MatchString(name) {
 		return clipped(name)
 	}
 	return clipped(oneLine(rawjson.Quote(name)))

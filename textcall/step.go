@@ -46,7 +46,10 @@ func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 		if problem == "" {
 			return s.finish(h, resp, r)
 		}
-		if over, repeated := s.over(resp.Message.Text(), attempt); over {
+		// The model repeats texts that failed, in this step or in earlier steps of an agent's
+		// run. White space is ignored.
+		repeated := s.failures.Failed(loopstate.Text(resp.Message.Text())) >= loopstate.Hopeless && attempt < s.most
+		if repeated || attempt >= s.most {
 			return s.exhausted(ctx, h, resp, r, problem, attempt, repeated)
 		}
 		s.askAgain(resp, r, problem)

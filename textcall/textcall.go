@@ -101,12 +101,6 @@ const (
 	mostAttempts       = 1000
 )
 
-// withDefaults returns o with its zero fields filled in.
-func (o Options) withDefaults() Options {
-	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
-	return o
-}
-
 // Validate returns the first invalid field as an error, or nil. Use it for
 // options read from a file or a flag: New and Model panic with the same
 // error.
@@ -199,11 +193,11 @@ func newConfig(o Options) config {
 	if err := o.Validate(); err != nil {
 		panic(err)
 	}
-	o = o.withDefaults()
+	c := config{reactForm{}, cmp.Or(o.MaxAttempts, defaultMaxAttempts), o.OnExhausted}
 	if o.Format == JSONAction {
-		return config{jsonForm{}, o.MaxAttempts, o.OnExhausted}
+		c.form = jsonForm{}
 	}
-	return config{reactForm{}, o.MaxAttempts, o.OnExhausted}
+	return c
 }
 
 // form is one Format: its instructions, and how it writes and reads texts.

@@ -64,10 +64,11 @@ func (t toolset) placeholder() string {
 	return "name of the tool"
 }
 
-// list describes the tools, one after the other. Descriptions are not trusted: they cannot
-// leave the lines of their own tool.
-func (t toolset) list() string {
+// described describes the tools, one after the other, and lists their names. Descriptions
+// are not trusted: they cannot leave the lines of their own tool.
+func (t toolset) described() string {
 	var b strings.Builder
+	b.WriteString("You have these tools:\n\n")
 	for _, tool := range t.callable {
 		b.WriteString(oneLine(tool.Name) + ":")
 		if d := strings.TrimSpace(tool.Description); d != "" {
@@ -75,16 +76,17 @@ func (t toolset) list() string {
 		}
 		b.WriteString("\n" + signatureOf(tool.Parameters))
 	}
+	b.WriteString("\n" + t.names() + "\n\n")
 	return b.String()
 }
 
-// mustUse returns the demand for a tool call, or "" if the model may choose.
-func (t toolset) mustUse() string {
+// mustUse returns the demand for a tool call, after before, or "" if the model may choose.
+func (t toolset) mustUse(before string) string {
 	switch {
 	case t.only != "":
-		return "You must use the tool " + oneLine(t.only) + " now."
+		return before + "You must use the tool " + oneLine(t.only) + " now."
 	case t.must:
-		return "You must use a tool now."
+		return before + "You must use a tool now."
 	}
 	return ""
 }

@@ -110,16 +110,20 @@ func (c *attemptCall) responseAttributes(resp *middleware.Response) []attribute.
 	if resp.FinishReason != "" {
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(resp.FinishReason), maxLabel)}))
 	}
-	u := resp.Usage
-	kvs = appendCount(kvs, usageInput, u.InputTokens)
-	kvs = appendCount(kvs, usageOutput, u.OutputTokens)
-	kvs = appendCount(kvs, usageCached, u.Cached)
-	kvs = appendCount(kvs, usageCacheWrite, u.CacheWrite)
-	kvs = appendCount(kvs, usageReasoning, u.Reasoning)
+	kvs = appendUsage(kvs, attemptUsage, resp.Usage)
 	if c.content.on {
 		text, dropped := c.content.answer(resp)
 		kvs = append(kvs, attribute.String(outputMessages, text))
 		kvs = appendCount(kvs, outputDropped, int64(dropped))
+	}
+	return kvs
+}
+
+// appendUsage appends the numbers of tokens that are not zero. names are attemptUsage
+// or stepUsage.
+func appendUsage(kvs []attribute.KeyValue, names [5]string, u middleware.Usage) []attribute.KeyValue {
+	for i, n := range [...]int64{u.InputTokens, u.OutputTokens, u.Cached, u.CacheWrite, u.Reasoning} {
+		kvs = appendCount(kvs, names[i], n)
 	}
 	return kvs
 }
@@ -138,10 +142,10 @@ func (c *attemptCall) log(requested string, u middleware.Usage, took time.Durati
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 8),
-		slog.String(logModel, bounded(requested, maxLabel)),
-		slog.Int64(logAttempt, c.number),
-		slog.Int64(logInput, u.InputTokens),
-		slog.Int64(logOutput, u.OutputTokens),
-		slog.Duration(logDuration, took))
+		slog.String("model", bounded(requested, maxLabel)),
+		slog.Int64("attempt", c.number),
+		slog.Int64("input_tokens", u.InputTokens),
+		slog.Int64("output_tokens", u.OutputTokens),
+		slog.Duration("duration", took))
 	c.logger.LogAttrs(c.ctx, slog.LevelDebug, "model call", c.appendError(attrs, o)...)
 }

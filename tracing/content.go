@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -73,39 +74,38 @@ const overhead = 64
 // messages returns the conversation as JSON, and how many parts were left out.
 // The newest messages get the budget first.
 func (c content) messages(ms []middleware.Message) (string, int) {
+	out, dropped := c.rendered(slices.Backward(ms))
+	slices.Reverse(out)
+	text, _ := rawjson.Marshal(out) // it holds only texts and JSON that was read
+	return string(text), dropped
+}
+
+// answer returns the choices of resp as JSON.
+func (c content) answer(resp *middleware.Response) (string, int) {
+	finish := string(resp.FinishReason)
+	if resp.FinishReason == middleware.FinishToolCalls {
+		finish = "tool_call" // the conventions' word in this place
+	}
+	out, dropped := c.rendered(slices.All(append([]middleware.Message{resp.Message}, resp.Choices...)))
+	for i := range out {
+		out[i].FinishReason = bounded(finish, maxLabel)
+	}
+	text, _ := rawjson.Marshal(out) // it holds only texts and JSON that was read
+	return string(text), dropped
+}
+
+// rendered returns ms until the budget is used up, and how many parts were left out.
+func (c content) rendered(ms iter.Seq2[int, middleware.Message]) ([]otelMessage, int) {
 	r := renderer{content: c, left: maxContent}
-	out := make([]otelMessage, 0, len(ms))
-	for _, m := range slices.Backward(ms) {
+	out := []otelMessage{}
+	for _, m := range ms {
 		if r.left <= 0 {
 			r.dropped += len(m.Parts) + len(m.ToolCalls)
 			continue
 		}
 		out = append(out, r.message(m))
 	}
-	slices.Reverse(out)
-	text, _ := rawjson.Marshal(out) // it holds only texts and JSON that was read
-	return string(text), r.dropped
-}
-
-// answer returns the choices of resp as JSON.
-func (c content) answer(resp *middleware.Response) (string, int) {
-	r := renderer{content: c, left: maxContent}
-	finish := string(resp.FinishReason)
-	if resp.FinishReason == middleware.FinishToolCalls {
-		finish = "tool_call" // the conventions' word in this place
-	}
-	out := make([]otelMessage, 0, 1+len(resp.Choices))
-	for _, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
-		if r.left <= 0 {
-			r.dropped += len(m.Parts) + len(m.ToolCalls)
-			continue
-		}
-		o := r.message(m)
-		o.FinishReason = bounded(finish, maxLabel)
-		out = append(out, o)
-	}
-	text, _ := rawjson.Marshal(out) // it holds only texts and JSON that was read
-	return string(text), r.dropped
+	return out, r.dropped
 }
 
 // message renders the parts, then the calls. In a tool message the text is the

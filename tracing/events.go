@@ -61,41 +61,29 @@ func addEvents(span trace.Span, c content, s *summary) {
 // what was changed in it, the values only with content.
 func (w *eventWriter) verdict(v middleware.Verdict) {
 	for _, issue := range v.Issues {
-		if !w.take() {
-			continue
+		if w.take() {
+			w.about(v.Call, eventIssue, issueCodeKey, issue.Code, issue.Pointer, issueMessageKey, issue.Message)
 		}
-		kvs := append(w.call(v.Call),
-			attribute.String(issueCodeKey, bounded(issue.Code, maxLabel)),
-			attribute.String(pointerKey, bounded(issue.Pointer, maxLabel)))
-		if w.on {
-			kvs = append(kvs, attribute.String(issueMessageKey, w.value(issue.Message)))
-		}
-		w.add(eventIssue, kvs...)
 	}
 	for _, change := range v.Changes {
-		if !w.take() {
-			continue
+		if w.take() {
+			w.about(v.Call, eventChange, changeByKey, change.By, change.Pointer, changeBeforeKey, change.Before, changeAfterKey, change.After)
 		}
-		kvs := append(w.call(v.Call),
-			attribute.String(changeByKey, bounded(change.By, maxLabel)),
-			attribute.String(pointerKey, bounded(change.Pointer, maxLabel)))
-		if w.on {
-			kvs = append(kvs,
-				attribute.String(changeBeforeKey, w.value(change.Before)),
-				attribute.String(changeAfterKey, w.value(change.After)))
-		}
-		w.add(eventChange, kvs...)
 	}
 }
 
-// call names the call that an event is about, if it is about one. An empty
-// pointer is recorded: it is the whole.
-func (w *eventWriter) call(c middleware.ToolCall) []attribute.KeyValue {
+// about writes an event about a call, if c is one, and a place in its arguments. An
+// empty pointer is recorded: it is the whole. contents are names and values.
+func (w *eventWriter) about(c middleware.ToolCall, name, key, label, pointer string, contents ...string) {
 	kvs := make([]attribute.KeyValue, 0, 8)
 	if c != (middleware.ToolCall{}) {
 		kvs = append(kvs, attribute.String(toolName, bounded(c.Name, maxLabel)))
 	}
-	return appendSet(kvs, toolCallID, c.ID)
+	kvs = append(appendSet(kvs, toolCallID, c.ID), attribute.String(key, bounded(label, maxLabel)), attribute.String(pointerKey, bounded(pointer, maxLabel)))
+	for i := 0; w.on && i < len(contents); i += 2 {
+		kvs = append(kvs, attribute.String(contents[i], w.value(contents[i+1])))
+	}
+	w.add(name, kvs...)
 }
 
 // take asks for room for one event, before its values are redacted.

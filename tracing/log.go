@@ -14,26 +14,29 @@ func (c *stepCall) log(requested string, s *summary, took time.Duration) {
 	if c.logger == nil {
 		return
 	}
-	warn := false
-	guard("slog", func() { warn = c.logger.Enabled(c.ctx, slog.LevelWarn) })
-	left := maxEvents
-	for i, a := range s.report.Attempts {
-		if !warn {
-			break
+	left := 0
+	guard("slog", func() {
+		if c.logger.Enabled(c.ctx, slog.LevelWarn) {
+			left = maxEvents
 		}
+	})
+	write := func(record func()) {
+		if left > 0 {
+			left--
+			guard("slog", record)
+		}
+	}
+	for i, a := range s.report.Attempts {
 		for _, v := range a.Verdicts {
-			if !v.OK() && left > 0 {
-				left--
-				guard("slog", func() { c.logInvalid(i+1, v) })
+			if !v.OK() {
+				write(func() { c.logInvalid(i+1, v) })
 			}
 		}
-		if len(a.Issues) > 0 && left > 0 {
-			left--
-			guard("slog", func() { c.logInvalidText(i+1, a) })
+		if len(a.Issues) > 0 {
+			write(func() { c.logInvalidText(i+1, a) })
 		}
-		if len(a.Replies) > 0 && left > 0 {
-			left--
-			guard("slog", func() { c.logReask(i+1, a.Replies) })
+		if len(a.Replies) > 0 {
+			write(func() { c.logReask(i+1, a.Replies) })
 		}
 	}
 	guard("slog", func() { c.logStep(requested, s, took) })
@@ -41,21 +44,21 @@ func (c *stepCall) log(requested string, s *summary, took time.Duration) {
 
 // logInvalid writes an invalid call.
 func (c *stepCall) logInvalid(attempt int, v middleware.Verdict) {
-	attrs := c.issues(append(make([]slog.Attr, 0, 8),
-		slog.Int(logAttempt, attempt),
-		slog.String(logTool, bounded(v.Call.Name, maxLabel)),
-		slog.String(logCallID, bounded(v.Call.ID, maxLabel))), v.Issues)
+	attrs := c.issues([]slog.Attr{
+		slog.Int("attempt", attempt),
+		slog.String("tool", bounded(v.Call.Name, maxLabel)),
+		slog.String("call_id", bounded(v.Call.ID, maxLabel))}, v.Issues)
 	if c.content.on {
-		attrs = append(attrs, slog.String(logArguments, c.content.value(v.Call.Arguments)))
+		attrs = append(attrs, slog.String("arguments", c.content.value(v.Call.Arguments)))
 	}
 	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "invalid tool call", attrs...)
 }
 
 // logInvalidText writes an invalid text.
 func (c *stepCall) logInvalidText(attempt int, a middleware.Attempt) {
-	attrs := c.issues(append(make([]slog.Attr, 0, 8), slog.Int(logAttempt, attempt)), a.Issues)
+	attrs := c.issues([]slog.Attr{slog.Int("attempt", attempt)}, a.Issues)
 	if c.content.on {
-		attrs = append(attrs, slog.String(logText, c.content.value(a.Message.Text())))
+		attrs = append(attrs, slog.String("text", c.content.value(a.Message.Text())))
 	}
 	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "invalid answer", attrs...)
 }
@@ -71,9 +74,9 @@ func (c *stepCall) issues(attrs []slog.Attr, issues []middleware.Issue) []slog.A
 			messages = append(messages, c.content.value(issue.Message))
 		}
 	}
-	attrs = append(attrs, slog.Any(logCodes, codes), slog.Any(logPointers, pointers))
+	attrs = append(attrs, slog.Any("codes", codes), slog.Any("pointers", pointers))
 	if c.content.on {
-		attrs = append(attrs, slog.Any(logMessages, messages))
+		attrs = append(attrs, slog.Any("messages", messages))
 	}
 	return attrs
 }
@@ -81,10 +84,10 @@ func (c *stepCall) issues(attrs []slog.Attr, issues []middleware.Issue) []slog.A
 // logReask writes that the model was told what was wrong, and asked again.
 func (c *stepCall) logReask(attempt int, replies []middleware.Message) {
 	attrs := append(make([]slog.Attr, 0, 4),
-		slog.Int(logAttempt, attempt),
-		slog.Int(logReplies, len(replies)))
+		slog.Int("attempt", attempt),
+		slog.Int("replies", len(replies)))
 	if c.content.on {
-		attrs = append(attrs, slog.String(logText, c.content.joined(replies)))
+		attrs = append(attrs, slog.String("text", c.content.joined(replies)))
 	}
 	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "model asked again", attrs...)
 }
@@ -105,22 +108,22 @@ func (c *stepCall) logStep(requested string, s *summary, took time.Duration) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 16),
-		slog.String(logModel, bounded(requested, maxLabel)),
-		slog.String(logStatus, s.status),
-		slog.Int(logAttempts, len(s.report.Attempts)),
-		slog.Int(logFinal, s.final()),
-		slog.Int(logInvalid, s.invalid),
-		slog.String(logFinish, bounded(string(s.finish), maxLabel)),
-		slog.Int64(logInput, s.usage.InputTokens),
-		slog.Int64(logOutput, s.usage.OutputTokens),
-		slog.Duration(logDuration, took),
-		slog.Int(logNotes, len(s.report.Notes)))
+		slog.String("model", bounded(requested, maxLabel)),
+		slog.String("status", s.status),
+		slog.Int("attempts", len(s.report.Attempts)),
+		slog.Int("final_attempt", s.final()),
+		slog.Int("invalid_calls", s.invalid),
+		slog.String("finish_reason", bounded(string(s.finish), maxLabel)),
+		slog.Int64("input_tokens", s.usage.InputTokens),
+		slog.Int64("output_tokens", s.usage.OutputTokens),
+		slog.Duration("duration", took),
+		slog.Int("notes", len(s.report.Notes)))
 	if n := len(s.report.Notes); n > 0 && c.content.on {
 		notes := make([]string, 0, min(n, maxList))
 		for _, note := range s.report.Notes[:cap(notes)] {
 			notes = append(notes, c.content.value(note))
 		}
-		attrs = append(attrs, slog.Any(logNoteTexts, notes))
+		attrs = append(attrs, slog.Any("note_texts", notes))
 	}
 	c.logger.LogAttrs(c.ctx, level, text, c.appendError(attrs, s.outcome)...)
 }
@@ -130,12 +133,12 @@ func (r *recorder) appendError(attrs []slog.Attr, o outcome) []slog.Attr {
 	if o.err == nil {
 		return attrs
 	}
-	attrs = append(attrs, slog.String(logErrorType, o.kind))
+	attrs = append(attrs, slog.String("error_type", o.kind))
 	if o.code != "" {
-		attrs = append(attrs, slog.String(logErrorCode, o.code))
+		attrs = append(attrs, slog.String("error_code", o.code))
 	}
 	if r.content.on {
-		attrs = append(attrs, slog.String(logError, o.text(r.content)))
+		attrs = append(attrs, slog.String("error", o.text(r.content)))
 	}
 	return attrs
 }

@@ -9,29 +9,24 @@ const scope = "github.com/toolmend/toolmend/tracing"
 const (
 	chat = "chat" // operation, and the name of the attempt's span
 
-	operationName   = "gen_ai.operation.name"
-	providerName    = "gen_ai.provider.name"
-	requestModel    = "gen_ai.request.model"
-	requestTokens   = "gen_ai.request.max_tokens"
-	requestTemp     = "gen_ai.request.temperature"
-	requestStop     = "gen_ai.request.stop_sequences"
-	requestStream   = "gen_ai.request.stream"
-	responseID      = "gen_ai.response.id"
-	responseModel   = "gen_ai.response.model"
-	responseFinish  = "gen_ai.response.finish_reasons"
-	usageInput      = "gen_ai.usage.input_tokens"
-	usageOutput     = "gen_ai.usage.output_tokens"
-	usageCached     = "gen_ai.usage.cache_read.input_tokens"
-	usageCacheWrite = "gen_ai.usage.cache_creation.input_tokens"
-	usageReasoning  = "gen_ai.usage.reasoning.output_tokens"
-	inputMessages   = "gen_ai.input.messages"
-	outputMessages  = "gen_ai.output.messages"
-	toolName        = "gen_ai.tool.name"
-	toolCallID      = "gen_ai.tool.call.id"
-	conversationID  = "gen_ai.conversation.id"
-	tokenType       = "gen_ai.token.type"
-	tokenInput      = "input"
-	tokenOutput     = "output"
+	operationName  = "gen_ai.operation.name"
+	providerName   = "gen_ai.provider.name"
+	requestModel   = "gen_ai.request.model"
+	requestTokens  = "gen_ai.request.max_tokens"
+	requestTemp    = "gen_ai.request.temperature"
+	requestStop    = "gen_ai.request.stop_sequences"
+	requestStream  = "gen_ai.request.stream"
+	responseID     = "gen_ai.response.id"
+	responseModel  = "gen_ai.response.model"
+	responseFinish = "gen_ai.response.finish_reasons"
+	inputMessages  = "gen_ai.input.messages"
+	outputMessages = "gen_ai.output.messages"
+	toolName       = "gen_ai.tool.name"
+	toolCallID     = "gen_ai.tool.call.id"
+	conversationID = "gen_ai.conversation.id"
+	tokenType      = "gen_ai.token.type"
+	tokenInput     = "input"
+	tokenOutput    = "output"
 
 	operationDuration = "gen_ai.client.operation.duration" // s
 	tokenUsage        = "gen_ai.client.token.usage"        // {token}
@@ -74,11 +69,6 @@ const (
 	inputDropped     = "toolmend.input.dropped"  // parts of the messages
 	outputDropped    = "toolmend.output.dropped" // parts of the answer
 	errorCodeKey     = "toolmend.error.code"     // the provider's own
-	stepInput        = "toolmend.usage.input_tokens"
-	stepOutput       = "toolmend.usage.output_tokens"
-	stepCached       = "toolmend.usage.cache_read.input_tokens"
-	stepCacheWrite   = "toolmend.usage.cache_creation.input_tokens"
-	stepReasoning    = "toolmend.usage.reasoning.output_tokens"
 	issueCodeKey     = "toolmend.issue.code"
 	issueMessageKey  = "toolmend.issue.message" // content
 	pointerKey       = "toolmend.pointer"
@@ -101,35 +91,14 @@ const (
 	counterExhausted = "toolmend.exhausted_steps"
 )
 
-// Keys of the log. What a value is made of is the same as in the span.
-const (
-	logModel     = "model"
-	logStatus    = "status"
-	logAttempt   = "attempt"
-	logAttempts  = "attempts"
-	logFinal     = "final_attempt"
-	logInvalid   = "invalid_calls"
-	logInput     = "input_tokens"
-	logOutput    = "output_tokens"
-	logDuration  = "duration"
-	logFinish    = "finish_reason"
-	logNotes     = "notes"
-	logNoteTexts = "note_texts" // content
-	logErrorType = "error_type"
-	logErrorCode = "error_code"
-	logError     = "error" // content
-	logFunction  = "function"
-	logPanic     = "panic"
-	logStack     = "stack"
-	logTool      = "tool"
-	logCallID    = "call_id"
-	logCodes     = "codes"
-	logPointers  = "pointers"
-	logMessages  = "messages"  // content
-	logArguments = "arguments" // content
-	logReplies   = "replies"
-	logText      = "text" // content
-)
+// The names of the usage of an attempt, by the conventions, and of a step.
+var attemptUsage, stepUsage = usageNames("gen_ai.usage."), usageNames("toolmend.usage.")
+
+// usageNames returns names in the order of appendUsage.
+func usageNames(prefix string) [5]string {
+	return [...]string{prefix + "input_tokens", prefix + "output_tokens", prefix + "cache_read.input_tokens",
+		prefix + "cache_creation.input_tokens", prefix + "reasoning.output_tokens"}
+}
 
 // Bounds of what is recorded.
 const (

@@ -12,14 +12,6 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Names of the exception event: semantic conventions 1.41.0.
-const (
-	eventException   = "exception"
-	exceptionType    = "exception.type"
-	exceptionMessage = "exception.message"
-	exceptionStack   = "exception.stacktrace"
-)
-
 // maxStack is how much of a stack is recorded, in bytes.
 const maxStack = 16 << 10
 
@@ -29,13 +21,8 @@ func panicIn(err error) (p *middleware.PanicError) {
 	return p
 }
 
-// exception are the attributes of a panic. The value is recorded without
+// panicked returns what is recorded of a panic. The value is recorded without
 // Options.Content too: it is the program's own word on a bug, and the only one.
-func (c content) exception(p *middleware.PanicError) []attribute.KeyValue {
-	kind, value, stack := c.panicked(p)
-	return []attribute.KeyValue{attribute.String(exceptionType, kind), attribute.String(exceptionMessage, value), attribute.String(exceptionStack, stack)}
-}
-
 func (c content) panicked(p *middleware.PanicError) (kind, value, stack string) {
 	value = "[unprintable]"
 	guard("panic value", func() { value = c.value(fmt.Sprint(p.Value)) })
@@ -47,14 +34,17 @@ func (c *running) tellPanic(what string, p *middleware.PanicError) {
 	if p == nil {
 		return
 	}
+	kind, value, stack := c.content.panicked(p)
 	if c.recording {
-		guard("span", func() { c.span.AddEvent(eventException, trace.WithAttributes(c.content.exception(p)...)) })
+		guard("span", func() {
+			c.span.AddEvent("exception", trace.WithAttributes( // as in the semantic conventions 1.41.0
+				attribute.String("exception.type", kind), attribute.String("exception.message", value), attribute.String("exception.stacktrace", stack)))
+		})
 	}
 	if c.logger != nil {
 		guard("slog", func() {
-			kind, value, stack := c.content.panicked(p)
-			c.logger.LogAttrs(c.ctx, slog.LevelError, "panic", slog.String(logFunction, bounded(what, maxLabel)),
-				slog.String(logErrorType, kind), slog.String(logPanic, value), slog.String(logStack, stack))
+			c.logger.LogAttrs(c.ctx, slog.LevelError, "panic", slog.String("function", bounded(what, maxLabel)),
+				slog.String("error_type", kind), slog.String("panic", value), slog.String("stack", stack))
 		})
 	}
 }
@@ -75,9 +65,9 @@ func (c *stepCall) tellFailures(s *summary) {
 		}
 		if c.logger != nil {
 			guard("slog", func() {
-				attrs := []slog.Attr{slog.String(logErrorType, outcomeOf(c.ctx, nil, err, true).kind)}
+				attrs := []slog.Attr{slog.String("error_type", outcomeOf(c.ctx, nil, err, true).kind)}
 				if c.content.on {
-					attrs = append(attrs, slog.String(logError, c.content.value(err.Error())))
+					attrs = append(attrs, slog.String("error", c.content.value(err.Error())))
 				}
 				c.logger.LogAttrs(c.ctx, slog.LevelWarn, "function failed", attrs...)
 			})

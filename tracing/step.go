@@ -168,9 +168,5 @@ func (s *summary) attributes() []attribute.KeyValue {
 	if s.finish != "" {
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(s.finish), maxLabel)}))
 	}
-	kvs = appendCount(kvs, stepInput, s.usage.InputTokens)
-	kvs = appendCount(kvs, stepOutput, s.usage.OutputTokens)
-	kvs = appendCount(kvs, stepCached, s.usage.Cached)
-	kvs = appendCount(kvs, stepCacheWrite, s.usage.CacheWrite)
-	return appendCount(kvs, stepReasoning, s.usage.Reasoning)
+	return appendUsage(kvs, stepUsage, s.usage)
 }

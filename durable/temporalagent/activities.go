@@ -116,7 +116,7 @@ func (p *Plugin) tool(ctx context.Context, in toolInput) (out toolOutput, err er
 	saving, cancel := saving(ctx)
 	defer cancel()
 	size := len(out.Text)
-	if out.Text, err = p.blobs.packOver(saving, out.Text, cmp.Or(in.Room, p.blobs.limit)); err != nil {
+	if out.Text, err = p.blobs.packString(saving, out.Text, cmp.Or(in.Room, p.blobs.limit)); err != nil {
 		// The tool must not run again because of the store.
 		return toolOutput{Error: failureOf(fmt.Errorf("the result of tool %s, %d bytes: %w", call.Name, size, err))}, nil
 	}

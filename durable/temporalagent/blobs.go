@@ -68,15 +68,11 @@ func (b *blobs) pack(ctx context.Context, doc []byte) ([]byte, error) {
 	}
 	return mapStrings(doc, func(literal []byte) bool {
 		return len(literal) > b.limit || bytes.HasPrefix(literal[1:], []byte(mark))
-	}, func(s string) (string, error) { return b.packString(ctx, s) })
+	}, func(s string) (string, error) { return b.packString(ctx, s, b.limit) })
 }
 
-func (b *blobs) packString(ctx context.Context, s string) (string, error) {
-	return b.packOver(ctx, s, b.limit)
-}
-
-// packOver is packString with another limit.
-func (b *blobs) packOver(ctx context.Context, s string, limit int) (string, error) {
+// packString returns a reference if s has more bytes than limit, or looks like one.
+func (b *blobs) packString(ctx context.Context, s string, limit int) (string, error) {
 	if b.store == nil || len(s) <= limit && !strings.HasPrefix(s, mark) {
 		return s, nil
 	}

@@ -70,32 +70,26 @@ func (l *loop) handle() error {
 // validateDecision refuses a decision unless its call waits and it is the first
 // one about it.
 func (l *loop) validateDecision(d decision) error {
-	of := func(p agentloop.Pending) bool { return p.Call.ID == d.CallID }
-	last := middleware.Message{}
+	var last middleware.Message
 	if n := len(l.r.Messages); n > 0 {
 		last = l.r.Messages[n-1]
 	}
+	queued := slices.ContainsFunc(l.queue, func(q *decision) bool { return q.CallID == d.CallID })
+	waits := slices.ContainsFunc(l.r.Pending(), func(p agentloop.Pending) bool { return p.Call.ID == d.CallID })
+	called := slices.ContainsFunc(last.ToolCalls, func(c middleware.ToolCall) bool { return c.ID == d.CallID })
 	switch {
-	case slices.ContainsFunc(l.queue, func(q *decision) bool { return q.CallID == d.CallID }):
+	case queued, !waits && called:
 		return final(fmt.Errorf("%w: %q", agentloop.ErrDecided, d.CallID))
-	case !slices.ContainsFunc(l.r.Pending(), of):
-		if slices.ContainsFunc(last.ToolCalls, func(c middleware.ToolCall) bool { return c.ID == d.CallID }) {
-			return final(fmt.Errorf("%w: %q", agentloop.ErrDecided, d.CallID))
-		}
+	case !waits:
 		return final(fmt.Errorf("%w: %q", agentloop.ErrUnknownCall, d.CallID))
 	case l.over: // of a run in a workflow that goes on
 		return final(errOver)
+	case d.Kind == edited && !isReference(d.Text) && !json.Valid([]byte(d.Text)):
+		return final(errors.New("temporalagent: the edited arguments are not JSON"))
+	case !slices.Contains([]decided{approved, edited, rejected, resolved}, d.Kind):
+		return final(fmt.Errorf("temporalagent: unknown kind of decision %q", d.Kind))
 	}
-	switch d.Kind {
-	case approved, rejected, resolved:
-		return nil
-	case edited:
-		if !isReference(d.Text) && !json.Valid([]byte(d.Text)) {
-			return final(errors.New("temporalagent: the edited arguments are not JSON"))
-		}
-		return nil
-	}
-	return final(fmt.Errorf("temporalagent: unknown kind of decision %q", d.Kind))
+	return nil
 }
 
 // decide takes a decision, and returns when it holds, or the reason why not.

@@ -3,6 +3,7 @@ package temporalagent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,10 +102,8 @@ func (f *failure) Error() string { return f.Text }
 func (f *failure) Unwrap() []error {
 	var errs []error
 	for _, s := range sentinels {
-		for _, name := range f.Kinds {
-			if s.name == name {
-				errs = append(errs, s.err)
-			}
+		if slices.Contains(f.Kinds, s.name) {
+			errs = append(errs, s.err)
 		}
 	}
 	if f.Model != nil {

@@ -72,7 +72,7 @@ func (h *Handle) Resolve(ctx context.Context, callID string, r agentloop.Result)
 
 func (h *Handle) decide(ctx context.Context, d decision) (err error) {
 	if d.Kind != rejected { // a reason becomes part of a text, where a reference would stay one
-		if d.Text, err = h.blobs.packString(ctx, d.Text); err != nil {
+		if d.Text, err = h.blobs.packString(ctx, d.Text, h.blobs.limit); err != nil {
 			return err
 		}
 	}

@@ -314,7 +314,7 @@ func TestMessageBeforeAnError(t *testing.T) {
 	t.Parallel()
 	store := &memory{}
 	env := environment(t, WorkerOptions{Blobs: store, Agents: agentOf(t, refuses)})
-	long, err := newBlobs(store).packString(t.Context(), strings.Repeat("x", blobSize+1))
+	long, err := newBlobs(store).packString(t.Context(), strings.Repeat("x", blobSize+1), blobSize)
 	require.NoError(t, err)
 	var once sync.Once
 	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {

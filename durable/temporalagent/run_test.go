@@ -102,7 +102,7 @@ func TestHandle(t *testing.T) {
 	t.Parallel()
 	store := &memory{}
 	long := `{"text":"` + strings.Repeat("x", blobSize) + `"}`
-	ref, err := newBlobs(store).packString(t.Context(), long)
+	ref, err := newBlobs(store).packString(t.Context(), long, blobSize)
 	require.NoError(t, err)
 	f := &fake{result: fmt.Sprintf(`[{"call":{"id":"1","name":"t","arguments":%q},"reason":"approval","notes":["only 5 left"]}]`, ref)}
 	h := Attach(f, Options{ID: "a", Key: "k", Blobs: store})

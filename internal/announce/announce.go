@@ -200,8 +200,10 @@ func addWord(words map[string]bool, before, word, after string) {
 	if name == "" {
 		return
 	}
-	apart := func() bool { return len(tail) < len(word) || !endsInLetter(strings.TrimRight(before, " ")) }
-	if !isEnglish(name) || apart() && (len(name) < len(tail) || !beginsWithLetter(strings.TrimLeft(after, " "))) {
+	apart := func() bool {
+		return len(tail) < len(word) || !isLetter(utf8.DecodeLastRuneInString(strings.TrimRight(before, " ")))
+	}
+	if !isEnglish(name) || apart() && (len(name) < len(tail) || !isLetter(utf8.DecodeRuneInString(strings.TrimLeft(after, " ")))) {
 		words[name] = true
 	}
 	if part := beforeTwoSeparators(name); len(part) < len(name) && (!isEnglish(part) || apart()) {
@@ -228,12 +230,5 @@ func isEnglish(name string) bool {
 	return inName(rune(name[0]))
 }
 
-func endsInLetter(s string) bool {
-	r, _ := utf8.DecodeLastRuneInString(s)
-	return unicode.IsLetter(r) || unicode.IsDigit(r)
-}
-
-func beginsWithLetter(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return unicode.IsLetter(r) || unicode.IsDigit(r)
-}
+// isLetter takes what package utf8 decodes: a rune and its size.
+func isLetter(r rune, _ int) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -43,19 +43,9 @@ const maxRowTools = 3
 
 // row returns the row of e.
 func (e *entry) row() row {
-	r := rowOf(&e.step)
-	r.Number = e.number
-	if r.Time.IsZero() { // the time is the text of the link
-		r.Cells["time"] = "#" + strconv.FormatUint(e.number, 10)
-	}
-	return r
-}
-
-// rowOf returns the row of a step.
-func rowOf(s *report.Step) row {
-	usage := s.Usage()
+	s, usage := &e.step, e.step.Usage()
 	r := row{
-		Time: s.Time, Model: text.Label(s.Model), Outcome: outcomeOf(s), Attempts: len(s.Attempts),
+		Number: e.number, Time: s.Time, Model: text.Label(s.Model), Outcome: e.outcome, Attempts: len(s.Attempts),
 		Input: usage.InputTokens, Output: usage.OutputTokens, Millis: float64(s.Duration.Microseconds()) / 1000,
 		Client: text.Label(s.Client), Source: text.Label(s.Source), Tools: []string{},
 	}
@@ -91,6 +81,9 @@ func rowOf(s *report.Step) row {
 	}
 	if r.Input+r.Output == 0 {
 		r.Cells["tokens"] = "–"
+	}
+	if r.Time.IsZero() { // the time is the text of the link
+		r.Cells["time"] = "#" + strconv.FormatUint(e.number, 10)
 	}
 	return r
 }

@@ -133,7 +133,6 @@ func (r *room) entry(step report.Step, of outcome, limit int) *entry {
 	e := &allocate(r, &r.entries, 1)[0]
 	e.step, e.bytes = r.compact(step, limit)
 	e.outcome = of
-	e.bytes += entryOverhead + listsOf(&e.step)
 	return e
 }
 
@@ -189,18 +188,10 @@ func (s *Steps) trim() {
 // all returns the entries, the oldest first.
 func (s *Steps) all() []*entry {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := make([]*entry, 0, len(s.plain)+len(s.faulty))
-	plain, faulty := s.plain, s.faulty
-	for len(plain)+len(faulty) > 0 {
-		next := &plain
-		if len(plain) == 0 || len(faulty) > 0 && faulty[0].number < plain[0].number {
-			next = &faulty
-		}
-		out = append(out, (*next)[0])
-		*next = (*next)[1:]
-	}
-	return out
+	all := slices.Concat(s.plain, s.faulty)
+	s.mu.RUnlock()
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
+	return all
 }
 
 // get returns the entry of a number, or nil.
@@ -229,10 +220,11 @@ const (
 	callOverhead    = 512
 	replyOverhead   = 64
 	issueOverhead   = 64
+	noteOverhead    = 16
 	maxText         = 1 << 20 // bytes of a text that is kept
 )
 
-// compact returns a deep copy of a step without its tools, and the bytes of its texts. The texts
+// compact returns a deep copy of a step without its tools, and its approximate bytes. The texts
 // are copied because the texts of s share the memory of whole requests and answers. They are clipped
 // at limit, because models choose the names and the ids of their calls too.
 func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
@@ -244,17 +236,20 @@ func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 	}
 	clone(&s.ID, &s.Error, &s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model)
 	s.Tools = nil
+	bytes += int64(entryOverhead + noteOverhead*len(s.Notes))
 	s.Notes = cloned(s.Notes, func(n *string) { clone(n) })
 	s.Attempts = append(allocate(r, &r.attempts, len(s.Attempts))[:0], s.Attempts...)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		clone(&a.Text, &a.Error, &a.Model, (*string)(&a.FinishReason))
+		bytes += int64(attemptOverhead + replyOverhead*len(a.Replies) + callOverhead*len(a.Calls))
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
 		a.Calls = append(allocate(r, &r.calls, len(a.Calls))[:0], a.Calls...)
 		for i := range a.Calls {
 			c := &a.Calls[i]
 			c.Sent.Native, c.Ran.Native = nil, nil
 			clone(&c.Note)
+			bytes += int64(issueOverhead * (len(c.Issues) + len(c.FinalIssues) + len(c.Changes)))
 			for _, t := range []struct{ sent, ran *string }{{&c.Sent.ID, &c.Ran.ID}, {&c.Sent.Name, &c.Ran.Name}, {&c.Sent.Arguments, &c.Ran.Arguments}} {
 				same := *t.ran == *t.sent
 				if clone(t.sent); same {
@@ -289,18 +284,6 @@ func cut(text string, limit int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:limit], "") + fmt.Sprintf("… (%d bytes more)", len(text)-limit)
-}
-
-// listsOf returns the approximate bytes of the lists of a compact step, without texts.
-func listsOf(s *report.Step) int64 {
-	n := 16 * len(s.Notes)
-	for _, a := range s.Attempts {
-		n += attemptOverhead + replyOverhead*len(a.Replies)
-		for _, c := range a.Calls {
-			n += callOverhead + issueOverhead*(len(c.Issues)+len(c.FinalIssues)+len(c.Changes))
-		}
-	}
-	return int64(n)
 }
 
 // keyOf returns a hash of the remembered parts of tools. Its seed is random, so a client cannot

@@ -67,7 +67,7 @@ type Value struct {
 // Text returns the whole text.
 func (d *Doc) Text() string { return d.text }
 
-// Root returns the whole value.
+// Root returns the whole value. That of a nil Doc, which Parse returns with an error, is absent.
 func (d *Doc) Root() Value { return Value{d, 0} }
 
 // Duplicates returns the members whose key occurs earlier in the same object,

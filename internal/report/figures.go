@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -60,17 +59,7 @@ type Figures struct {
 	describe *describer
 
 	mu       sync.Mutex
-	since    time.Time
-	until    time.Time
-	steps    int
-	turns    int
-	errors   map[string]int
-	retries  Retries
-	total    Counts
-	asSent   map[Verdict]int
-	final    map[Verdict]int
-	bad      int
-	badEnd   int
+	sum      Summary // all that is not in the fields below
 	models   rows[string, Counts]
 	tools    rows[string, Counts]
 	pairs    rows[pair, Counts]
@@ -80,10 +69,7 @@ type Figures struct {
 	values   int // bytes of the values of faults
 	repairs  rows[repairKey, int]
 	schemas  rows[schemaKey, SchemaRow]
-	notes    []string
 	noted    map[string]bool
-	series   Series
-	findings []Finding
 	examples examples
 }
 
@@ -105,7 +91,7 @@ func NewFigures(o Options) *Figures {
 	}
 	return &Figures{
 		options: o, describe: newDescriber(),
-		errors: map[string]int{}, asSent: map[Verdict]int{}, final: map[Verdict]int{}, noted: map[string]bool{},
+		sum: Summary{Errors: map[string]int{}, AsSent: map[Verdict]int{}, Final: map[Verdict]int{}}, noted: map[string]bool{},
 		models: newRows[string, Counts](maxNames), tools: newRows[string, Counts](maxNames),
 		pairs: newRows[pair, Counts](maxPairs), codes: newRows[string, CodeRow](maxWords), rules: newRows[string, int](maxWords),
 		faults: newRows[faultKey, FaultRow](maxPairs), repairs: newRows[repairKey, int](maxPairs),
@@ -117,20 +103,20 @@ func NewFigures(o Options) *Figures {
 func (f *Figures) Add(s *Step) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.steps++
-	f.turns += len(s.Attempts)
+	f.sum.Steps++
+	f.sum.Turns += len(s.Attempts)
 	if !s.Time.IsZero() {
-		if f.since.IsZero() || s.Time.Before(f.since) {
-			f.since = s.Time
+		if f.sum.Since.IsZero() || s.Time.Before(f.sum.Since) {
+			f.sum.Since = s.Time
 		}
-		if s.Time.After(f.until) {
-			f.until = s.Time
+		if s.Time.After(f.sum.Until) {
+			f.sum.Until = s.Time
 		}
 	}
 	if s.Error != "" {
-		f.errors[bounded(f.errors, text.Clip(s.Error, maxName))]++
+		f.sum.Errors[bounded(f.sum.Errors, text.Clip(s.Error, maxName))]++
 	}
-	f.retries.add(s)
+	f.sum.Retries.add(s)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		for n := range a.Calls {
@@ -142,20 +128,20 @@ func (f *Figures) Add(s *Step) {
 // call counts a call of attempt i in every table.
 func (f *Figures) call(s *Step, i int, c *Call) {
 	first, reasked := i == 0 && s.Attempts[0].N <= 1, i < len(s.Attempts)-1
-	f.asSent[c.AsSent]++
-	f.final[c.Final]++
+	f.sum.AsSent[c.AsSent]++
+	f.sum.Final[c.Final]++
 	if !c.AsSent.Good() {
-		f.bad++
+		f.sum.Bad++
 	}
 	if !c.Final.Good() {
-		f.badEnd++
+		f.sum.BadEnd++
 	}
 	tool, model := text.Clip(c.Sent.Name, maxName), text.Clip(s.Model, maxName)
-	f.total.add(c, first, reasked)
+	f.sum.Total.add(c, first, reasked)
 	f.models.at(model, Others).add(c, first, reasked)
 	f.tools.at(tool, Others).add(c, first, reasked)
 	f.pairs.at(pair{tool, model}, pair{Others, Others}).add(c, first, reasked)
-	f.series.Add(s.Time, c)
+	f.sum.Series.Add(s.Time, c)
 	for _, code := range codes(c.Issues) {
 		f.codes.at(text.Clip(code, maxName), Others).Sent++
 	}
@@ -191,9 +177,9 @@ func (f *Figures) note(s *Step, tool string, c *Call) {
 		return
 	}
 	note := text.Clip(c.Note, maxNote)
-	if !f.noted[note] && len(f.notes) < maxNotes {
+	if !f.noted[note] && len(f.sum.Notes) < maxNotes {
 		f.noted[note] = true
-		f.notes = append(f.notes, note)
+		f.sum.Notes = append(f.sum.Notes, note)
 	}
 	row := f.schemas.at(schemaKey{tool, note}, schemaKey{tool: Others})
 	if row.Calls++; row.Calls == 1 {
@@ -231,8 +217,8 @@ func (f *Figures) fault(s *Step, i int, tool, model string, c *Call) {
 			}
 		}
 	}
-	if f.options.Findings < 0 || len(f.findings) < f.options.Findings {
-		f.findings = append(f.findings, finding(s, i, tool, model, c, faults, f.options.Content))
+	if f.options.Findings < 0 || len(f.sum.Findings) < f.options.Findings {
+		f.sum.Findings = append(f.sum.Findings, finding(s, i, tool, model, c, faults, f.options.Content))
 	}
 	if !f.options.NoExamples {
 		f.examples.add(s, i, tool, model, c, faults)

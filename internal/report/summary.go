@@ -139,69 +139,52 @@ func (r *Retries) add(s *Step) {
 func (f *Figures) Summary() Summary {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := Summary{
-		Since: f.since, Until: f.until, Steps: f.steps, Turns: f.turns, Errors: maps.Clone(f.errors), Retries: f.retries,
-		Total: f.total, AsSent: maps.Clone(f.asSent), Final: maps.Clone(f.final), Bad: f.bad, BadEnd: f.badEnd,
-		Notes: slices.Clone(f.notes), Series: f.series.clone(), Findings: slices.Clone(f.findings),
-	}
-	for k, v := range f.models.m {
-		s.Models = append(s.Models, Row{Model: k, Counts: *v})
-	}
-	for k, v := range f.tools.m {
-		s.Tools = append(s.Tools, Row{Tool: k, Counts: *v})
-	}
-	for k, v := range f.pairs.m {
-		s.Pairs = append(s.Pairs, Row{Tool: k.tool, Model: k.model, Counts: *v})
-	}
-	for k, v := range f.codes.m {
-		s.Codes = append(s.Codes, CodeRow{k, v.Sent, v.Final})
-	}
-	for k, v := range f.rules.m {
-		s.Rules = append(s.Rules, RuleRow{k, *v})
-	}
-	for k, v := range f.faults.m {
-		row := *v
+	s := f.sum
+	s.Errors, s.AsSent, s.Final = maps.Clone(s.Errors), maps.Clone(s.AsSent), maps.Clone(s.Final)
+	s.Notes, s.Series, s.Findings = slices.Clone(s.Notes), s.Series.clone(), slices.Clone(s.Findings)
+	s.Models = sorted(f.models, func(model string, c Counts) Row { return Row{Model: model, Counts: c} }, compareRows)
+	s.Tools = sorted(f.tools, func(tool string, c Counts) Row { return Row{Tool: tool, Counts: c} }, compareRows)
+	s.Pairs = sorted(f.pairs, func(k pair, c Counts) Row { return Row{k.tool, k.model, c} }, compareRows)
+	s.Codes = sorted(f.codes, func(code string, r CodeRow) CodeRow { return CodeRow{code, r.Sent, r.Final} }, func(a, b CodeRow) int {
+		return cmp.Or(cmp.Compare(b.Sent, a.Sent), cmp.Compare(b.Final, a.Final), strings.Compare(a.Code, b.Code))
+	})
+	s.Rules = sorted(f.rules, func(rule string, calls int) RuleRow { return RuleRow{rule, calls} }, func(a, b RuleRow) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Rule, b.Rule))
+	})
+	s.Faults = sorted(f.faults, func(k faultKey, row FaultRow) FaultRow {
 		row.Values = sortedValues(row.Values)
 		row.Tool, row.Model, row.Pointer, row.Code, row.Received = k.tool, k.model, k.pointer, k.code, k.received
-		s.Faults = append(s.Faults, row)
-	}
-	for k, v := range f.repairs.m {
-		s.Repairs = append(s.Repairs, RepairRow{k.tool, k.model, k.pointer, k.rule, *v})
-	}
-	for k, v := range f.schemas.m {
-		row := *v
+		return row
+	}, func(a, b FaultRow) int {
+		return cmp.Or(cmp.Compare(b.Sent, a.Sent), cmp.Compare(b.Final, a.Final), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model),
+			strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Code, b.Code), strings.Compare(a.Received, b.Received))
+	})
+	s.Repairs = sorted(f.repairs, func(k repairKey, n int) RepairRow { return RepairRow{k.tool, k.model, k.pointer, k.rule, n} }, func(a, b RepairRow) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model), strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Rule, b.Rule))
+	})
+	s.Schemas = sorted(f.schemas, func(k schemaKey, row SchemaRow) SchemaRow {
 		row.Tool, row.Why = k.tool, k.why
-		s.Schemas = append(s.Schemas, row)
-	}
-	s.sort()
+		return row
+	}, func(a, b SchemaRow) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why))
+	})
 	s.Examples = f.examples.sorted()
 	return s
 }
 
-// sort sorts the lists, worst first, and then by name, so that two runs have the same
-// output.
-func (s *Summary) sort() {
-	for _, rows := range [][]Row{s.Models, s.Tools, s.Pairs} {
-		slices.SortFunc(rows, func(a, b Row) int {
-			return cmp.Or(cmp.Compare(b.Bad(), a.Bad()), cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model))
-		})
+// sorted returns the rows as they are shown: worst first, and then by name, so that two
+// runs have the same output.
+func sorted[K comparable, V, R any](rows rows[K, V], shown func(K, V) R, compare func(a, b R) int) []R {
+	var out []R
+	for k, v := range rows.m {
+		out = append(out, shown(k, *v))
 	}
-	slices.SortFunc(s.Codes, func(a, b CodeRow) int {
-		return cmp.Or(cmp.Compare(b.Sent, a.Sent), cmp.Compare(b.Final, a.Final), strings.Compare(a.Code, b.Code))
-	})
-	slices.SortFunc(s.Rules, func(a, b RuleRow) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Rule, b.Rule))
-	})
-	slices.SortFunc(s.Faults, func(a, b FaultRow) int {
-		return cmp.Or(cmp.Compare(b.Sent, a.Sent), cmp.Compare(b.Final, a.Final), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model),
-			strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Code, b.Code), strings.Compare(a.Received, b.Received))
-	})
-	slices.SortFunc(s.Repairs, func(a, b RepairRow) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model), strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Rule, b.Rule))
-	})
-	slices.SortFunc(s.Schemas, func(a, b SchemaRow) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why))
-	})
+	slices.SortFunc(out, compare)
+	return out
+}
+
+func compareRows(a, b Row) int {
+	return cmp.Or(cmp.Compare(b.Bad(), a.Bad()), cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model))
 }
 
 // Places returns the fault rows of one tool, added up over models and received types,

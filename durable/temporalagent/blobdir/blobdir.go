@@ -86,13 +86,7 @@ func (d *Dir) write(hash string, content []byte) error {
 		return err
 	}
 	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = d.root.Rename(temporary, hash)
 	}
 	if err != nil {
@@ -112,8 +106,7 @@ func (d *Dir) sync() error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return f.Sync()
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Get returns the content of the hash. The error wraps fs.ErrNotExist if there is

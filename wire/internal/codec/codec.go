@@ -4,12 +4,13 @@
 //
 // A format is a package next to this one with the files FORMAT.go, request.go, message.go,
 // tools.go, stream.go, answer.go and errors.go. It provides
-//   - a [Format]: paths, URL and keep-alives. It embeds [Defaults].
-//   - readers and projections of requests, messages, parts, calls and tools. Package lens
+//   - a [Format]: paths, URL and keep-alives. [Defaults] has the usual ones, which it embeds.
+//   - readers and projections of requests, messages, parts, calls and tools. What
+//     SameRequest and SameMessage (neutral.go) find unequal is projected; package lens
 //     compares the projections, and edits the recorded JSON.
-//   - a stream, which embeds a [Splitter]. Release tells when a unit may go to the client,
-//     Read decodes a unit, Snapshot notes the part that the client has, and Response
-//     returns the answer.
+//   - a stream, which embeds a [Splitter]. Release tells when a unit may go to the client
+//     (at once, with the previous unit, after text, or never by itself), Read decodes a
+//     unit, Snapshot notes the part that the client has, and Response returns the answer.
 //   - an answer, which writes itself as one object (Whole) and as the rest of a stream
 //     (Stream) after a snapshot.
 //   - a [Tree] of the members that it knows, and the [Figures] of its usage.
@@ -19,7 +20,12 @@
 // (cursor.go), writes known members in one spelling and finds words for calls (tree.go),
 // writes answers for other requests and counts tokens (answer.go), compares neutral values
 // and pairs results with calls (neutral.go), edits JSON (json.go), and reads errors
-// (errors.go). To add a member, name it in the Tree of its object, read it, and project it.
+// (errors.go).
+//
+// Unknown members of a request pass as they came. To add one that middlewares may change,
+// give middleware.Request a field, and its Clone and SameRequest a line; in request.go of
+// each format read it, project it, and write it into fresh requests. To add a member of an
+// answer, name it in the Tree of its object, read it in stream.go, and write it in answer.go.
 package codec
 
 import (

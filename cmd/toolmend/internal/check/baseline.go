@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -25,11 +24,7 @@ func readBaseline(path string) (*summaryJSON, error) {
 	}
 	defer f.Close()
 	var last []byte
-	for r := recorded.NewReader(path, f); ; {
-		line, err := r.Next()
-		if err == io.EOF {
-			break
-		}
+	for line, err := range recorded.NewReader(path, f).All() {
 		if err != nil {
 			return nil, err
 		}
@@ -53,13 +48,8 @@ func readBaseline(path string) (*summaryJSON, error) {
 
 // validate returns an error for counts that no run has.
 func (r *turnRates) validate(path string) error {
-	all := []*turnRate{&r.Total}
-	for _, m := range []map[string]*turnRate{r.Models, r.Tools} {
-		for _, one := range m {
-			all = append(all, one)
-		}
-	}
-	for _, one := range all {
+	all := slices.AppendSeq([]*turnRate{&r.Total}, maps.Values(r.Models))
+	for _, one := range slices.AppendSeq(all, maps.Values(r.Tools)) {
 		if one == nil || one.AsSent < 0 || one.Final < 0 || one.AsSent > one.Turns || one.Final > one.Turns || one.Turns > math.MaxInt32 {
 			return errors.New(path + ": turn_rates: more invalid turns than turns, or a count out of range")
 		}
@@ -67,78 +57,96 @@ func (r *turnRates) validate(path string) error {
 	return nil
 }
 
-// comparison is a run beside its baseline.
+// comparison is a run beside its baseline. Its keys in the summary of -json are stable.
 type comparison struct {
-	file    string
-	final   bool // the verdict that is compared
-	maxRise float64
-	note    string // why the figures may not be comparable
-	total   rateChange
-	lines   []rateChange // of models and tools in both, the smallest p first
-	onlyNow int          // number of models and tools that the baseline does not have
+	File    string       `json:"file"`
+	Verdict string       `json:"verdict"`         // that is compared: sent or final
+	MaxRise float64      `json:"max_rise"`        // points
+	Risen   bool         `json:"risen"`           // decides the exit code
+	Noticed *float64     `json:"noticed"`         // the smallest rise in points that is noticed in four of five cases; nil: there are too few turns
+	Total   rateChange   `json:"total"`           // its p is from one test over all turns
+	Lines   []rateChange `json:"lines"`           // of models and tools in both, the smallest p first
+	OnlyNow int          `json:"not_in_baseline"` // number of models and tools that the baseline does not have
+	Note    string       `json:"note,omitempty"`  // why the figures may not be comparable
 }
 
 // rateChange is one rate in both runs.
 type rateChange struct {
-	kind, name    string // "model" or "tool"
-	before, after rates.Share
-	p             float64 // that there is no rise; of lines, by Holm's correction
+	Kind   string  `json:"kind,omitempty"` // model or tool; "" is the total
+	Name   string  `json:"name,omitempty"`
+	Before share   `json:"baseline"`
+	After  share   `json:"now"`
+	Points float64 `json:"points"` // the measured rise in percentage points
+	P      float64 `json:"p"`      // that there is no rise; of lines, by Holm's correction
 }
 
-// points is the measured rise in percentage points.
-func (c rateChange) points() float64 { return 100 * (c.after.Rate() - c.before.Rate()) }
+// share is a rate with its Wilson 95% interval, in percent.
+type share struct {
+	Turns   int     `json:"turns"`
+	Invalid int     `json:"invalid"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	rate    float64
+}
+
+func shareOf(s rates.Share) share {
+	low, high := s.Wilson()
+	return share{s.Of, s.Bad, 100 * low, 100 * high, 100 * s.Rate()}
+}
 
 // significant reports whether chance does not explain the rise.
-func (c rateChange) significant() bool { return c.p < rates.Level }
+func (c rateChange) significant() bool { return c.P < rates.Level }
 
-// compareRates compares a run with its baseline, by the verdict of -gate.
+// risenLines returns the models and tools whose rate rose significantly.
+func (c *comparison) risenLines() []rateChange {
+	return slices.DeleteFunc(slices.Clone(c.Lines), func(l rateChange) bool { return !l.significant() })
+}
+
+// compareRates compares a run with its baseline, by the verdict of -gate. The rate has risen if that
+// of all turns rose by at least -max-rise points, and chance does not explain it.
 func compareRates(base *summaryJSON, now *turnRates, s settings) *comparison {
-	c := &comparison{file: s.baseline, final: s.gateFinal, maxRise: s.maxRise}
-	if base.Unknown != s.unknownName || c.final && (base.Strip != s.stripName || base.Mend != s.mendName) {
-		c.note = fmt.Sprintf("the baseline was made with -strip %s -mend %s -unknown %s", base.Strip, base.Mend, base.Unknown)
+	c := &comparison{File: s.baseline, Verdict: "sent", MaxRise: s.maxRise, Lines: []rateChange{}}
+	if s.gateFinal {
+		c.Verdict = "final"
 	}
-	c.total = c.change("", "total", base.TurnRates.Total, now.Total)
-	c.total.p = rates.Risen(c.total.before, c.total.after)
-	c.addLines("model", base.TurnRates.Models, now.Models)
-	c.addLines("tool", base.TurnRates.Tools, now.Tools)
-	p := make([]float64, len(c.lines))
-	for i, l := range c.lines {
-		p[i] = rates.Risen(l.before, l.after)
+	if base.Unknown != s.unknownName || s.gateFinal && (base.Strip != s.stripName || base.Mend != s.mendName) {
+		c.Note = fmt.Sprintf("the baseline was made with -strip %s -mend %s -unknown %s", base.Strip, base.Mend, base.Unknown)
+	}
+	before, after := base.TurnRates.Total.share(s.gateFinal), now.Total.share(s.gateFinal)
+	c.Total = changeOf("", "", before, after)
+	c.Risen = c.Total.significant() && c.Total.Points >= c.MaxRise-1e-9
+	if rise, ok := rates.Smallest(before, after.Of, c.MaxRise/100); ok {
+		rise *= 100
+		c.Noticed = &rise
+	}
+	c.addLines("model", base.TurnRates.Models, now.Models, s.gateFinal)
+	c.addLines("tool", base.TurnRates.Tools, now.Tools, s.gateFinal)
+	p := make([]float64, len(c.Lines))
+	for i, l := range c.Lines {
+		p[i] = l.P
 	}
 	for i, q := range rates.Holm(p) {
-		c.lines[i].p = q
+		c.Lines[i].P = q
 	}
-	slices.SortStableFunc(c.lines, func(a, b rateChange) int {
-		return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(b.points(), a.points()))
+	slices.SortStableFunc(c.Lines, func(a, b rateChange) int {
+		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(b.Points, a.Points))
 	})
 	return c
 }
 
-func (c *comparison) change(kind, name string, before, after turnRate) rateChange {
-	return rateChange{kind: kind, name: name, before: before.share(c.final), after: after.share(c.final), p: 1}
+// changeOf returns a change whose p is not corrected.
+func changeOf(kind, name string, before, after rates.Share) rateChange {
+	return rateChange{kind, name, shareOf(before), shareOf(after), 100 * (after.Rate() - before.Rate()), rates.Risen(before, after)}
 }
 
-func (c *comparison) addLines(kind string, before, after map[string]*turnRate) {
+func (c *comparison) addLines(kind string, before, after map[string]*turnRate, final bool) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		switch b := before[name]; {
 		case after[name].Turns == 0:
 		case b == nil || b.Turns == 0:
-			c.onlyNow++
+			c.OnlyNow++
 		default:
-			c.lines = append(c.lines, c.change(kind, name, *b, *after[name]))
+			c.Lines = append(c.Lines, changeOf(kind, name, b.share(final), after[name].share(final)))
 		}
 	}
-}
-
-// risen is the answer of the comparison: the rate of all turns rose by at least
-// -max-rise points, and chance does not explain it.
-func (c *comparison) risen() bool {
-	return c.total.significant() && c.total.points() >= c.maxRise-1e-9
-}
-
-// smallest returns the smallest rise in points that the comparison notices in
-// four of five cases. It returns false if there are too few turns to notice any.
-func (c *comparison) smallest() (points float64, ok bool) {
-	rise, ok := rates.Smallest(c.total.before, c.total.after.Of, c.maxRise/100)
-	return 100 * rise, ok
 }

@@ -181,7 +181,7 @@ func TestBaselineAlarms(t *testing.T) {
 		alarms := 0
 		for range runs {
 			base := &summaryJSON{TurnRates: &turnRates{Total: resampled(r, good, bad, turns, c.base)}}
-			if compareRates(base, &turnRates{Total: resampled(r, good, bad, turns, c.base+c.rise)}, settings).risen() {
+			if compareRates(base, &turnRates{Total: resampled(r, good, bad, turns, c.base+c.rise)}, settings).Risen {
 				alarms++
 			}
 		}

@@ -38,23 +38,15 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return cli.ExitFailed
 		}
 	}
-	out, checker := bufio.NewWriter(stdout), report.NewChecker(s.verdict)
-	c := &check{
-		settings: s, program: "toolmend check", checker: checker, measurer: newMeasurer(checker), out: out, stderr: stderr,
-		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
-		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}}, base: base,
-	}
-	if s.hints {
-		c.hinter, c.hints = newHinter(s), hintCounts{}
-	}
+	c := newCheck(s, "toolmend check", stderr)
+	c.measurer, c.out = newMeasurer(c.checker), bufio.NewWriter(stdout)
 	c.run(ctx, stdin)
-	c.progress.clear()
 	sum := c.summary()
 	var compared *comparison // nil without -baseline
 	if base != nil {
 		compared = compareRates(base, &c.rates, s)
 	}
-	err = cmp.Or(c.write(sum, compared), out.Flush())
+	err = cmp.Or(c.write(sum, compared), c.out.Flush())
 	if err == nil && s.writeBaseline != "" && c.failed == 0 {
 		err = c.writeSummary(sum)
 	}
@@ -82,12 +74,24 @@ type check struct {
 	measures measures
 	hinter   *hinter // nil without -hints
 	hints    hintCounts
-	base     *summaryJSON // nil without -baseline
 	progress *progress
 	answered bool // a line has a call, whatever -model and -tool select
 	failed   int  // number of errors, printed or not
 	ofFile   int  // number of errors about lines of the current file
 	shown    int  // number of messages, printed or not: one may stand for many errors
+}
+
+// newCheck returns a run that measures and writes nothing.
+func newCheck(s settings, program string, stderr io.Writer) *check {
+	c := &check{
+		settings: s, program: program, checker: report.NewChecker(s.verdict), stderr: stderr,
+		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
+		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}},
+	}
+	if s.hints {
+		c.hinter, c.hints = newHinter(s), hintCounts{}
+	}
+	return c
 }
 
 // run reads all files. An error in one file does not stop the run.
@@ -103,6 +107,7 @@ func (c *check) run(ctx context.Context, stdin io.Reader) {
 	if ctx.Err() != nil {
 		c.complain(errors.New(c.program + ": interrupted; what follows is what was read so far"))
 	}
+	c.progress.clear()
 }
 
 // file reads one file to its end. It returns an error if the file cannot be
@@ -125,7 +130,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	c.reading.Files++
 	c.ofFile = 0
 	lines := recorded.NewReader(label, c.progress.watch(in))
-	inOrder(ctx, lines.Next, func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
+	inOrder(ctx, lines.All(), func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
 	if more := c.ofFile - maxOfFile; more > 0 {
 		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
 	}
@@ -265,12 +270,7 @@ func (c *check) exitCode(sum report.Summary, compared *comparison) int {
 	switch {
 	case c.failed > 0:
 		return cli.ExitFailed
-	case compared != nil:
-		if compared.risen() {
-			return cli.ExitInvalid
-		}
-		return cli.ExitOK
-	case bad > 0:
+	case compared != nil && compared.Risen, compared == nil && bad > 0:
 		return cli.ExitInvalid
 	}
 	return cli.ExitOK

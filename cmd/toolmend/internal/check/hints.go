@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -203,12 +204,8 @@ func (n hintCounts) add(keys []hintKey) {
 
 // of returns the hints that name a tool.
 func (n hintCounts) of(tool string) hintCounts {
-	out := hintCounts{}
-	for k, count := range n {
-		if k.tool == tool && tool != "" {
-			out[k] = count
-		}
-	}
+	out := maps.Clone(n)
+	maps.DeleteFunc(out, func(k hintKey, _ int) bool { return k.tool != tool || tool == "" })
 	return out
 }
 

@@ -60,17 +60,11 @@ func writeHints(w io.Writer, hints []hint, r report.Retries, top int) {
 	if len(hints) == 0 {
 		fmt.Fprintln(w, "none: no option that is off would help")
 	}
-	width := 0
-	for i, h := range hints {
-		if i == 0 {
-			width = len(text.Plural(h.Calls, "call"))
-		}
-		if top > 0 && i == top {
-			fmt.Fprintf(w, "and %d more\n", len(hints)-i)
-			break
-		}
-		fmt.Fprintf(w, "%*s  %s\n", width, text.Plural(h.Calls, "call"), h.Text)
+	first, more := cut(hints, top)
+	for _, h := range first {
+		fmt.Fprintf(w, "%*s  %s\n", len(text.Plural(hints[0].Calls, "call")), text.Plural(h.Calls, "call"), h.Text)
 	}
+	writeMore(w, more)
 	if cost := retryCost(r); cost != "" {
 		fmt.Fprintln(w, cost)
 	}
@@ -85,11 +79,11 @@ func hintsSection(hints []hint, r report.Retries) report.Section {
 	if len(hints) == 0 {
 		s.Text, s.Columns = append(s.Text, "No option that is off would help."), nil
 	}
-	for i, h := range hints {
-		if i == maxSectionRows {
-			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d hints.", i, len(hints)))
-			break
-		}
+	first, more := cut(hints, maxSectionRows)
+	if more > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("The first %d of %d hints.", maxSectionRows, len(hints)))
+	}
+	for _, h := range first {
 		s.Rows = append(s.Rows, []string{h.Text, fmt.Sprint(h.Calls)})
 	}
 	return s
@@ -99,10 +93,10 @@ func hintsSection(hints []hint, r report.Retries) report.Section {
 // why for the fault that most of its calls have after the repairs. places are the faults
 // of the tool.
 func toolHints(hints []hint, tool string, places []report.FaultRow) report.Section {
-	s := report.Section{Title: "What would help with " + shorten(tool)}
+	title := "What would help with " + shorten(tool)
 	if len(hints) > 0 {
-		of := hintsSection(hints, report.Retries{})
-		s.Text, s.Caption, s.Columns, s.Numbers, s.Rows = of.Text, of.Caption, of.Columns, of.Numbers, of.Rows
+		s := hintsSection(hints, report.Retries{})
+		s.Title = title
 		return s
 	}
 	var worst report.FaultRow
@@ -112,10 +106,10 @@ func toolHints(hints []hint, tool string, places []report.FaultRow) report.Secti
 		}
 	}
 	if worst.Final == 0 {
-		s.Text = []string{"No call to it stays invalid."}
-		return s
+		return report.Section{Title: title, Text: []string{"No call to it stays invalid."}}
 	}
-	s.Text = []string{fmt.Sprintf("No option of Toolmend that is off would make these calls valid. Most of them have %s (%s): %s", faultName(worst), text.Plural(worst.Final, "call"), advice(worst.Code))}
+	s := report.Section{Title: title, Text: []string{fmt.Sprintf("No option of Toolmend that is off would make these calls valid. Most of them have %s (%s): %s",
+		faultName(worst), text.Plural(worst.Final, "call"), advice(worst.Code))}}
 	if names := undeclared(places); worst.Code == "required" && len(names) > 0 {
 		s.Text = append(s.Text, "Calls to it also have properties that are not declared: "+strings.Join(names, ", ")+". If one of them stands for the missing one, rename the property or declare an alias.")
 	}
@@ -192,15 +186,14 @@ func (c *comparison) section() report.Section {
 		Title: "Compared with a baseline", Text: strings.Split(c.answer(), "\n"),
 		Caption: "Turns with an invalid call, " + c.verdict() + ": all, and the models and tools whose share rose",
 		Columns: []string{"", "Baseline", "95%", "Now", "95%", "Rise", "p"}, Numbers: []int{1, 2, 3, 4, 5, 6},
-		Rows: [][]string{c.total.row()},
+		Rows: [][]string{c.Total.row()},
 	}
-	for _, l := range c.lines {
-		if l.significant() && len(s.Rows) <= maxSectionRows {
-			s.Rows = append(s.Rows, l.row())
-		}
+	first, _ := cut(c.risenLines(), maxSectionRows)
+	for _, l := range first {
+		s.Rows = append(s.Rows, l.row())
 	}
-	if c.note != "" {
-		s.Text = append(s.Text, "Note: "+c.note+".")
+	if c.Note != "" {
+		s.Text = append(s.Text, "Note: "+c.Note+".")
 	}
 	return s
 }

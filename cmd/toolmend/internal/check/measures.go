@@ -102,7 +102,6 @@ func (m *measurer) concluded(tools []middleware.Tool, c *report.Call) (valid, kn
 // is valid, as is one that is too large to hold to it. checked is false for those.
 func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b bucket, checked bool) {
 	t, declared := toolOf(tools, c)
-	usable := declared && c.Kind == middleware.KindFunction && len(t.Parameters) > 0
 	switch {
 	case c.Kind != middleware.KindFunction:
 		return bucketValid, false
@@ -110,8 +109,6 @@ func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b
 		return bucketInvalidJSON, true
 	case !declared:
 		return bucketUnknownName, true
-	case !usable:
-		return bucketValid, false
 	}
 	valid, known := satisfies(m.draft7.Get(t.Parameters), c.Arguments)
 	if known && !valid {
@@ -124,10 +121,7 @@ func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b
 // tool without a usable schema is not.
 func (m *measurer) k2Valid(tools []middleware.Tool, c middleware.ToolCall) bool {
 	t, declared := toolOf(tools, c)
-	if !declared || len(t.Parameters) == 0 {
-		return false
-	}
-	if strings.Trim(string(t.Parameters), "{} \t\r\n") == "" || !json.Valid([]byte(c.Arguments)) {
+	if !declared || strings.Trim(string(t.Parameters), "{} \t\r\n") == "" || !json.Valid([]byte(c.Arguments)) {
 		return false // of {}, "not schema" is true
 	}
 	valid, _ := satisfies(m.k2.Get(t.Parameters), c.Arguments)
@@ -203,18 +197,18 @@ func (m *measures) add(t measuredTurn) {
 
 // turn returns the measures of one turn, whose calls check has validated. A turn whose
 // finish reason was not recorded ended with its tool calls.
-func (m *measurer) turn(t *recorded.Turn, checked []report.Call) (out measured) {
+func (m *measurer) turn(t *recorded.Turn, calls []report.Call) (out measured) {
 	out.OpenRouter.Requests = 1
 	allValid := true
 	for i, c := range t.Calls {
-		if valid, known := m.concluded(t.Tools, &checked[i]); valid {
+		b, checked := bucketSchemaMismatch, true
+		valid, known := m.concluded(t.Tools, &calls[i])
+		if valid {
 			continue
-		} else if known {
-			out.OpenRouter.SchemaMismatch++
-			out.OpenRouter.Errors, allValid = 1, false
-			continue
+		} else if !known {
+			b, checked = m.openRouter(t.Tools, c)
+			valid = m.k2Valid(t.Tools, c)
 		}
-		b, checked := m.openRouter(t.Tools, c)
 		switch {
 		case b == bucketInvalidJSON:
 			out.OpenRouter.InvalidJSON++
@@ -228,7 +222,7 @@ func (m *measurer) turn(t *recorded.Turn, checked []report.Call) (out measured) 
 		if b != bucketValid {
 			out.OpenRouter.Errors = 1
 		}
-		allValid = allValid && m.k2Valid(t.Tools, c)
+		allValid = allValid && valid
 	}
 	switch {
 	case t.Finish != middleware.FinishToolCalls && t.Finish != "":

@@ -2,7 +2,7 @@ package check
 
 import (
 	"context"
-	"io"
+	"iter"
 	"runtime"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
@@ -15,10 +15,9 @@ type job struct {
 }
 
 // inOrder processes lines on all processors and calls take in the order of the
-// lines. It holds at most a few lines for each processor. It returns when next
-// returns io.EOF, or at once when ctx ends. Other errors of next are passed to
-// take like a line.
-func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(recorded.Line) lineResult, take func(lineResult)) {
+// lines. It holds at most a few lines for each processor. It returns after the last
+// line, or at once when ctx ends. Errors in place of a line are passed to take too.
+func inOrder(ctx context.Context, lines iter.Seq2[recorded.Line, error], look func(recorded.Line) lineResult, take func(lineResult)) {
 	workers := runtime.GOMAXPROCS(0)
 	work, queue := make(chan job), make(chan job, 4*workers)
 	for range workers {
@@ -28,11 +27,11 @@ func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(
 			}
 		}()
 	}
-	go feed(ctx, next, work, queue)
+	go feed(ctx, lines, work, queue)
 	for {
 		select {
 		case <-ctx.Done():
-			return // next may be blocked on standard input: do not wait for it
+			return // lines may be blocked on standard input: do not wait for it
 		case j, more := <-queue:
 			if !more {
 				return
@@ -44,14 +43,10 @@ func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(
 
 // feed sends each line to queue, in order, and to a worker. It goes to the queue first:
 // the queue is bounded, and so it is what holds the reader back when a line takes long.
-func feed(ctx context.Context, next func() (recorded.Line, error), work, queue chan<- job) {
+func feed(ctx context.Context, lines iter.Seq2[recorded.Line, error], work, queue chan<- job) {
 	defer close(queue)
 	defer close(work)
-	for {
-		line, err := next()
-		if err == io.EOF {
-			return
-		}
+	for line, err := range lines {
 		j := job{line, make(chan lineResult, 1)}
 		if err != nil {
 			j.done <- lineResult{err: err}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -22,7 +21,7 @@ type summaryJSON struct {
 	Unknown   string          `json:"unknown"`
 	TurnRates *turnRates      `json:"turn_rates"` // for -baseline
 	Measures  *measures       `json:"measures"`
-	Baseline  *comparisonJSON `json:"baseline,omitempty"`
+	Baseline  *comparison     `json:"baseline,omitempty"`
 	Hints     []hint          `json:"hints,omitempty"`   // with -hints
 	Retries   *report.Retries `json:"retries,omitempty"` // with -hints
 }
@@ -39,9 +38,9 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 	layout := report.Layout{Values: c.content, Final: c.gateFinal, Sections: sections}
 	switch c.format {
 	case cli.FormatGitHub:
-		if compared != nil && compared.risen() { // why the step fails
+		if compared != nil && compared.Risen { // why the step fails
 			answer, _, _ := strings.Cut(compared.answer(), "\n")
-			fmt.Fprintf(c.out, "::error title=toolmend check -baseline::%s\n", strings.ReplaceAll(answer, "%", "%25"))
+			_ = ci.WriteAnnotation(c.out, "error", "", 0, "toolmend check -baseline", answer) // out keeps the error
 		}
 		return c.writeGitHub(sum, layout)
 	case cli.FormatJUnit:
@@ -50,7 +49,7 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 		return ci.WriteSARIF(c.out, sum, layout)
 	case cli.FormatJSON:
 		line := c.summaryLine(sum)
-		line.Baseline, line.Hints = compared.json(), hints
+		line.Baseline, line.Hints = compared, hints
 		if c.hinter != nil {
 			line.Retries = &sum.Retries
 		}

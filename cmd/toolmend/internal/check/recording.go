@@ -8,7 +8,7 @@ import (
 )
 
 // Recording are recorded turns that another command reads as check does.
-type Recording struct{ check check }
+type Recording struct{ check *check }
 
 // NewRecording returns the Recording that args, a command line of check, name. Read
 // passes each step to seen. program begins messages. The error is about args.
@@ -17,19 +17,16 @@ func NewRecording(program string, args []string, stderr io.Writer, seen func(*re
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{check{
-		settings: s, program: program, checker: report.NewChecker(s.verdict), stderr: stderr,
-		figures: report.NewFigures(report.Options{NoExamples: true}), progress: newProgress(stderr, s.files),
-		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(),
-		hinter: newHinter(s), hints: hintCounts{}, seen: seen,
-	}}, nil
+	s.hints = true
+	c := newCheck(s, program, stderr)
+	c.seen = seen
+	return &Recording{c}, nil
 }
 
 // Read reads all files, or until ctx ends. It returns the number of calls, and whether
 // it has written an error to stderr.
 func (r *Recording) Read(ctx context.Context, stdin io.Reader) (calls int, failed bool) {
 	r.check.run(ctx, stdin)
-	r.check.progress.clear()
 	r.check.count()
 	return r.check.calls, r.check.failed > 0
 }

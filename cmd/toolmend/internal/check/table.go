@@ -32,10 +32,10 @@ func writeTables(w io.Writer, s report.Summary, published *measured, compared *c
 	if s.Total.Calls == 0 {
 		return
 	}
-	countsTable("MODEL", s.Models, s.Total, o.top).write(w)
-	countsTable("TOOL", s.Tools, s.Total, o.top).write(w)
+	writeTable(w, countsTable("MODEL", s.Models, s.Total, o.top))
+	writeTable(w, countsTable("TOOL", s.Tools, s.Total, o.top))
 	if len(s.Codes) > 0 {
-		codesTable(s.Codes, o.top).write(w)
+		writeTable(w, codesTable(s.Codes, o.top))
 	}
 	writePlaces(w, s, o.top)
 	published.write(w)
@@ -44,32 +44,23 @@ func writeTables(w io.Writer, s report.Summary, published *measured, compared *c
 	}
 	if len(s.Notes) > 0 {
 		fmt.Fprint(w, "\nNOTES\n")
-		for i, note := range s.Notes {
-			if o.top > 0 && i == o.top {
-				fmt.Fprintf(w, "and %d more\n", len(s.Notes)-i)
-				break
-			}
+		notes, more := cut(s.Notes, o.top)
+		for _, note := range notes {
 			fmt.Fprintln(w, clean(note))
 		}
+		writeMore(w, more)
 	}
-}
-
-// table has rows of cells. The first column is aligned to the left, the others
-// to the right.
-type table struct {
-	rows [][]string
-	more int // number of rows left out before the last one
 }
 
 // countsTable has a row for each model or tool, and a row for the total, which
 // includes the rows left out.
-func countsTable(name string, rows []report.Row, total report.Counts, top int) table {
-	t := table{rows: [][]string{{name, "CALLS", "INVALID", "UNPARSEABLE", "UNKNOWN", "TRUNCATED", "BAD", "UNCHECKED", "STRIPPED", "REPAIRED", "FINAL BAD"}}}
-	for _, r := range cut(rows, top, &t.more) {
-		t.rows = append(t.rows, row(r.Tool+r.Model, r.Counts)) // one of them is ""
+func countsTable(name string, rows []report.Row, total report.Counts, top int) [][]string {
+	t := [][]string{{name, "CALLS", "INVALID", "UNPARSEABLE", "UNKNOWN", "TRUNCATED", "BAD", "UNCHECKED", "STRIPPED", "REPAIRED", "FINAL BAD"}}
+	first, more := cut(rows, top)
+	for _, r := range first {
+		t = append(t, row(r.Tool+r.Model, r.Counts)) // one of them is ""
 	}
-	t.rows = append(t.rows, row("total", total))
-	return t
+	return append(withMore(t, more), row("total", total))
 }
 
 // row returns the cells of a row. BAD is the share of the calls that were
@@ -88,19 +79,19 @@ func row(name string, c report.Counts) []string {
 
 // codesTable has a row for each issue code. A call with several codes is in
 // several rows, so there is no total.
-func codesTable(codes []report.CodeRow, top int) table {
-	t := table{rows: [][]string{{"FAULT", "CALLS AS SENT", "IN THE END"}}}
-	for _, c := range cut(codes, top, &t.more) {
-		t.rows = append(t.rows, []string{shorten(c.Code), number(c.Sent), number(c.Final)})
+func codesTable(codes []report.CodeRow, top int) [][]string {
+	t := [][]string{{"FAULT", "CALLS AS SENT", "IN THE END"}}
+	first, more := cut(codes, top)
+	for _, c := range first {
+		t = append(t, []string{shorten(c.Code), number(c.Sent), number(c.Final)})
 	}
-	return t
+	return withMore(t, more)
 }
 
 // writePlaces prints a line for each of the first top bad calls, in the form that
 // compilers use for places.
 func writePlaces(w io.Writer, s report.Summary, top int) {
-	more := 0
-	findings := cut(s.Findings, top, &more)
+	findings, _ := cut(s.Findings, top) // not all bad calls are kept
 	if len(findings) == 0 {
 		return
 	}
@@ -112,49 +103,52 @@ func writePlaces(w io.Writer, s report.Summary, top int) {
 		}
 		fmt.Fprintf(w, "%s:%d: %s: %s%s, in the end %s\n", clean(f.File), f.Line, shorten(f.Tool), f.AsSent, why, f.Final)
 	}
-	if more := s.Bad - len(findings); more > 0 {
-		fmt.Fprintf(w, "and %d more\n", more)
-	}
+	writeMore(w, s.Bad-len(findings))
 }
 
 // cut returns the first top rows, or all if top is 0, and the number of rows left
 // out.
-func cut[T any](rows []T, top int, more *int) []T {
+func cut[T any](rows []T, top int) (first []T, more int) {
 	if top > 0 && len(rows) > top {
-		*more = len(rows) - top
-		return rows[:top]
+		return rows[:top], len(rows) - top
+	}
+	return rows, 0
+}
+
+// writeMore says how many rows are left out, if any.
+func writeMore(w io.Writer, more int) {
+	if more > 0 {
+		fmt.Fprintf(w, "and %d more\n", more)
+	}
+}
+
+// withMore is writeMore for the rows of a table.
+func withMore(rows [][]string, more int) [][]string {
+	if more > 0 {
+		rows = append(rows, []string{fmt.Sprintf("and %d more", more)})
 	}
 	return rows
 }
 
-// write prints the table after a blank line. Widths are counted in characters, which is
+// writeTable prints rows of cells after a blank line. The first column is aligned to the left, the
+// others to the right; a row of one cell is a remark. Widths are counted in characters, which is
 // not exact for those that take two columns, or none.
-func (t table) write(w io.Writer) {
-	widths := make([]int, len(t.rows[0]))
-	for _, row := range t.rows {
+func writeTable(w io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			if len(row) > 1 {
+				widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			}
 		}
 	}
 	fmt.Fprintln(w)
-	for n, row := range t.rows {
-		isTotal := n == len(t.rows)-1 && row[0] == "total"
-		if t.more > 0 && isTotal {
-			fmt.Fprintf(w, "and %d more\n", t.more)
+	for _, row := range rows {
+		line := row[0]
+		for i, cell := range row[1:] {
+			line = fmt.Sprintf("%-*s  %*s", widths[0], line, widths[i+1], cell)
 		}
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			switch {
-			case i > 0:
-				fmt.Fprint(w, "  "+pad+cell)
-			case len(row) > 1:
-				fmt.Fprint(w, cell+pad)
-			}
-		}
-		fmt.Fprintln(w)
-		if t.more > 0 && n == len(t.rows)-1 && !isTotal {
-			fmt.Fprintf(w, "and %d more\n", t.more)
-		}
+		fmt.Fprintln(w, line)
 	}
 }
 

@@ -15,29 +15,36 @@ import (
 	"github.com/toolmend/toolmend/internal/report"
 )
 
-// maxAnnotations is how many annotations of one kind GitHub shows of a step.
-const maxAnnotations = 10
+// MaxAnnotations is how many annotations of one kind GitHub shows of a step.
+const MaxAnnotations = 10
 
-// WriteAnnotations writes GitHub's workflow commands: at most 10 errors, calls that are
-// not valid in the end, and at most 10 warnings, calls that were repaired. Each kind of
-// fault of a tool comes once before one comes again.
+// WriteAnnotation writes a workflow command, error, warning or notice, which GitHub shows beside the line
+// of the file. A file of "" and a line of 0 are left out.
 //
 // Source: docs.github.com, "Workflow commands for GitHub Actions".
+func WriteAnnotation(w io.Writer, command, file string, line int, title, message string) error {
+	place := ""
+	if file != "" {
+		place = "file=" + property(file) + ","
+		if line > 0 {
+			place += fmt.Sprintf("line=%d,", line)
+		}
+	}
+	_, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", command, place, property(title), data(message))
+	return err
+}
+
+// WriteAnnotations writes annotations for GitHub: at most 10 errors, calls that are
+// not valid in the end, and at most 10 warnings, calls that were repaired. Each kind of
+// fault of a tool comes once before one comes again.
 func WriteAnnotations(w io.Writer, s report.Summary, l report.Layout) error {
 	for _, kind := range []struct {
 		command string
 		good    bool // in the end
 	}{{"error", false}, {"warning", true}} {
 		for _, f := range spread(s.Findings, kind.good) {
-			place := ""
-			if f.File != "" {
-				place = "file=" + property(report.Visible(f.File, false)) + ","
-				if f.Line > 0 {
-					place += fmt.Sprintf("line=%d,", f.Line)
-				}
-			}
 			title := string(f.AsSent) + " call to " + report.Name(f.Tool)
-			if _, err := fmt.Fprintf(w, "::%s %stitle=%s::%s\n", kind.command, place, property(title), data(findingText(f, l.Values))); err != nil {
+			if err := WriteAnnotation(w, kind.command, report.Visible(f.File, false), f.Line, title, findingText(f, l.Values)); err != nil {
 				return err
 			}
 		}
@@ -63,14 +70,14 @@ func spread(all []report.Finding, good bool) []*report.Finding {
 		case !seen[k]:
 			seen[k] = true
 			first = append(first, f)
-		case len(others) < maxAnnotations:
+		case len(others) < MaxAnnotations:
 			others = append(others, f)
 		}
-		if len(first) == maxAnnotations {
+		if len(first) == MaxAnnotations {
 			break
 		}
 	}
-	return head(append(first, others...), maxAnnotations)
+	return head(append(first, others...), MaxAnnotations)
 }
 
 // data escapes the message of a workflow command.

@@ -34,19 +34,16 @@ type junitSuite struct {
 }
 
 type junitCase struct {
-	Class   string        `xml:"classname,attr"` // the tool
-	Name    string        `xml:"name,attr"`      // the model
-	Skipped *junitSkipped `xml:"skipped"`
-	Failure *junitFailure `xml:"failure"`
+	Class   string       `xml:"classname,attr"` // the tool
+	Name    string       `xml:"name,attr"`      // the model
+	Skipped *junitReason `xml:"skipped"`
+	Failure *junitReason `xml:"failure"`
 }
 
-type junitSkipped struct {
+// junitReason says why a test case failed or was skipped.
+type junitReason struct {
 	Message string `xml:"message,attr"`
-}
-
-type junitFailure struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
+	Type    string `xml:"type,attr,omitempty"`
 	Text    string `xml:",chardata"`
 }
 
@@ -90,15 +87,11 @@ func WriteJUnit(w io.Writer, s report.Summary, l report.Layout) error {
 		out.Tests += suite.Tests
 		out.Failures += suite.Failures
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	text, err := xml.MarshalIndent(out, "", "  ")
+	if err != nil {
 		return err
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(out); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
+	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
 	return err
 }
 
@@ -123,7 +116,7 @@ func junitCaseOf(r report.Row, faults []report.FaultRow, calls []*report.Finding
 	}
 	switch {
 	case bad+r.Unusable > 0:
-		c.Failure = &junitFailure{
+		c.Failure = &junitReason{
 			Message: fmt.Sprintf("%s of %s not valid as sent, %s in the end", text.Number(r.Bad()), text.Plural(r.Calls, "call"), text.Number(r.Counts.Final)),
 			Type:    string(report.BadSchema), Text: junitText(r, faults, calls),
 		}
@@ -135,7 +128,7 @@ func junitCaseOf(r report.Row, faults []report.FaultRow, calls []*report.Finding
 		if r.Announced > 0 {
 			why = "requests announce the tool, and do not list it"
 		}
-		c.Skipped = &junitSkipped{Message: "no call was validated: " + why}
+		c.Skipped = &junitReason{Message: "no call was validated: " + why}
 	}
 	return c
 }

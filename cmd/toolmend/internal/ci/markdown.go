@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -25,16 +26,10 @@ const MaxStepSummary = 1 << 20
 // a step, or a comment. Rows past the bound are left out, and the last line says so.
 func WriteMarkdown(w io.Writer, s report.Summary, l report.Layout, maxBytes int) error {
 	m := &markdown{left: maxBytes - len(markdownCut)}
-	title := l.Title
-	if title == "" {
-		title = "Tool calls"
-	}
-	m.line("## " + md(text.Clip(title, maxTitle)))
-	m.line("")
-	m.line(md(headline(&s)) + ".")
+	m.line("## " + md(text.Clip(cmp.Or(l.Title, "Tool calls"), maxTitle)))
+	m.paragraph(md(headline(&s)) + ".")
 	if s.Reading.Unreadable > 0 {
-		m.line("")
-		m.line(fmt.Sprintf("**%s not read.**", text.Number(s.Reading.Unreadable)))
+		m.paragraph(fmt.Sprintf("**%s not read.**", text.Number(s.Reading.Unreadable)))
 	}
 	m.rows("Model", s.Models, s.Total)
 	m.rows("Tool", s.Tools, s.Total)
@@ -72,14 +67,19 @@ func (m *markdown) line(s string) {
 	m.b.WriteString(s + "\n")
 }
 
+// paragraph writes a line after a blank one.
+func (m *markdown) paragraph(s string) {
+	m.line("")
+	m.line(s)
+}
+
 // table writes rows of cells that are Markdown already. Columns that are numeric are
 // aligned to the right.
 func (m *markdown) table(header []string, numeric func(i int) bool, rows [][]string, more int) {
 	if len(rows) == 0 {
 		return
 	}
-	m.line("")
-	m.line("| " + strings.Join(header, " | ") + " |")
+	m.paragraph("| " + strings.Join(header, " | ") + " |")
 	rule := "|"
 	for i := range header {
 		if numeric(i) {
@@ -93,8 +93,7 @@ func (m *markdown) table(header []string, numeric func(i int) bool, rows [][]str
 		m.line("| " + strings.Join(r, " | ") + " |")
 	}
 	if more > 0 {
-		m.line("")
-		m.line(fmt.Sprintf("and %s more rows", text.Number(more)))
+		m.paragraph(fmt.Sprintf("and %s more rows", text.Number(more)))
 	}
 }
 
@@ -144,11 +143,9 @@ func (m *markdown) schemas(rows []report.SchemaRow) {
 }
 
 func (m *markdown) section(s report.Section) {
-	m.line("")
-	m.line("### " + md(s.Title))
+	m.paragraph("### " + md(s.Title))
 	for _, p := range s.Text {
-		m.line("")
-		m.line(md(text.Clip(p, maxText)))
+		m.paragraph(md(text.Clip(p, maxText)))
 	}
 	var header []string
 	for _, c := range s.Columns {
@@ -170,17 +167,14 @@ func (m *markdown) findings(all []report.Finding) {
 	for i := range head(all, markdownCalls) {
 		f := &all[i]
 		if i == 0 {
-			m.line("")
-			m.line("### Calls")
+			m.paragraph("### Calls")
 		}
-		m.line("")
-		m.line(fmt.Sprintf("%s %s, %s", code(report.Where(f.File, f.Line, f.ID)), code(f.Tool), md(ending(f))))
+		m.paragraph(fmt.Sprintf("%s %s, %s", code(report.Where(f.File, f.Line, f.ID)), code(f.Tool), md(ending(f))))
 		for _, fault := range f.Faults {
 			m.line("- " + md(faultText(fault, true)))
 		}
 		if f.Arguments != "" {
-			m.line("")
-			m.line("<pre>" + md(f.Arguments) + "</pre>")
+			m.paragraph("<pre>" + md(f.Arguments) + "</pre>")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ type tally struct{ seen, refused int }
 // property that is missing counts as refused.
 type counts struct {
 	calls  tally
-	values map[int]*tally
+	values map[int]tally
 }
 
 // Count counts a recorded call. Its arguments are held to the first definition of the
@@ -43,13 +44,12 @@ func (t *tool) count(arguments string) bool {
 		seen[start] = seen[start] || refused
 	})
 	if t.counts.values == nil {
-		t.counts.values = map[int]*tally{}
+		t.counts.values = map[int]tally{}
 	}
 	for start, refused := range seen {
-		if t.counts.values[start] == nil {
-			t.counts.values[start] = new(tally)
-		}
-		t.counts.values[start].add(refused)
+		sum := t.counts.values[start]
+		sum.add(refused)
+		t.counts.values[start] = sum
 	}
 	return true
 }
@@ -102,12 +102,9 @@ func outcomes(s, v rawjson.Value, pointer string, issues []middleware.Issue, dep
 // anyAt reports whether an issue is at a pointer or below it. A missing property is
 // not an issue of the object that it is missing in.
 func anyAt(issues []middleware.Issue, pointer string) bool {
-	for _, i := range issues {
-		if i.Code != "required" && (i.Pointer == pointer || strings.HasPrefix(i.Pointer, pointer+"/")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(issues, func(i middleware.Issue) bool {
+		return i.Code != "required" && (i.Pointer == pointer || strings.HasPrefix(i.Pointer, pointer+"/"))
+	})
 }
 
 // requiredBy returns the properties that an object schema requires.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	_ "embed"
 	"errors"
@@ -143,17 +142,12 @@ func readTools(name string, stdin io.Reader) (label string, text []byte, err err
 		}
 		in, label = f, name
 	}
-	src := bufio.NewReader(in)
-	magic, _ := src.Peek(2)
-	switch {
-	case bytes.IndexByte(magic, 0) >= 0: // a device, a binary file, or UTF-16
+	src, err := recorded.Decompressed(in)
+	if err != nil {
+		return label, nil, fmt.Errorf("%s: %w", label, err)
+	}
+	if magic, _ := src.Peek(2); bytes.IndexByte(magic, 0) >= 0 { // a device, a binary file, or UTF-16
 		return label, nil, fmt.Errorf("%s: is not JSON in UTF-8", label)
-	case string(magic) == "\x1f\x8b":
-		z, err := gzip.NewReader(src)
-		if err != nil {
-			return label, nil, fmt.Errorf("%s: %w", label, err)
-		}
-		src = bufio.NewReader(z)
 	}
 	text, err = io.ReadAll(io.LimitReader(src, maxToolsFile+1))
 	switch {
@@ -176,12 +170,8 @@ func (s settings) count(ctx context.Context, all []*Tools) error {
 		return err
 	}
 	defer f.Close()
-	for lines := recorded.NewReader(s.calls, f); ctx.Err() == nil; {
-		line, err := lines.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
+	for line, err := range recorded.NewReader(s.calls, f).All() {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		turns, err := line.Turns(sets)

@@ -42,7 +42,7 @@ type Finding struct {
 // Tools are the definitions of a file. They are not safe for concurrent use.
 type Tools struct {
 	file   string
-	sets   []set
+	sets   [][]tool         // of one request, or of the file
 	byName map[string]*tool // the first of each name
 }
 
@@ -59,8 +59,8 @@ func Read(file string, text []byte) (*Tools, error) {
 	}
 	t := &Tools{file: file, sets: sets, byName: map[string]*tool{}}
 	for i := range sets {
-		for n := range sets[i].tools {
-			if d := &sets[i].tools[n]; t.byName[d.name] == nil {
+		for n := range sets[i] {
+			if d := &sets[i][n]; t.byName[d.name] == nil {
 				t.byName[d.name] = d
 			}
 		}
@@ -72,7 +72,7 @@ func Read(file string, text []byte) (*Tools, error) {
 func (t *Tools) Len() int {
 	n := 0
 	for _, s := range t.sets {
-		n += len(s.tools)
+		n += len(s)
 	}
 	return n
 }
@@ -85,8 +85,8 @@ const maxFindings = 10_000
 // for a tool in a neutral form.
 func (t *Tools) Check(providers []Provider) []Finding {
 	l := &linter{file: t.file, only: providers, verdicts: map[string]verdict{}}
-	for i := range t.sets {
-		l.set(&t.sets[i])
+	for _, s := range t.sets {
+		l.set(s)
 	}
 	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
 	return l.found
@@ -111,10 +111,10 @@ func (l *linter) at(p place, rule string, level Level, tool, format string, args
 }
 
 // set checks the tools of one request.
-func (l *linter) set(s *set) {
+func (l *linter) set(tools []tool) {
 	first := map[string]*tool{}
-	for i := range s.tools {
-		t := &s.tools[i]
+	for i := range tools {
+		t := &tools[i]
 		l.tool(t)
 		if t.name == "" {
 			continue
@@ -125,8 +125,8 @@ func (l *linter) set(s *set) {
 		}
 		first[t.name] = t
 	}
-	if n := len(s.tools); n > accepts.MostTools && slices.Contains(l.providersOf(&s.tools[accepts.MostTools]), OpenAI) {
-		l.at(s.tools[accepts.MostTools].place, "too-many-tools", Error, "", "refused by OpenAI: %d tools, which is more than %d", n, accepts.MostTools)
+	if n := len(tools); n > accepts.MostTools && slices.Contains(l.providersOf(&tools[accepts.MostTools]), OpenAI) {
+		l.at(tools[accepts.MostTools].place, "too-many-tools", Error, "", "refused by OpenAI: %d tools, which is more than %d", n, accepts.MostTools)
 	}
 }
 

@@ -3,8 +3,8 @@ package lint
 import (
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/ci"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/sarif"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
@@ -45,16 +45,9 @@ func WriteJSON(w io.Writer, findings []Finding) error {
 	return nil
 }
 
-// shownAnnotations is how many annotations of one kind GitHub shows of a step.
-const shownAnnotations = 10
-
-// WriteGitHub writes the first findings of each level as workflow commands, which
-// GitHub shows beside the line of the file, and the others as text for the log.
-//
-// Source: docs.github.com, "Workflow commands for GitHub Actions".
+// WriteGitHub writes the first findings of each level as annotations for GitHub, and
+// the others as text for the log.
 func WriteGitHub(w io.Writer, findings []Finding) error {
-	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	message := strings.NewReplacer("%", "%25") // Printable leaves no line ends
 	var others []Finding
 	for _, level := range []struct {
 		of      Level
@@ -65,12 +58,11 @@ func WriteGitHub(w io.Writer, findings []Finding) error {
 			if f.Level != level.of {
 				continue
 			}
-			if shown++; shown > shownAnnotations {
+			if shown++; shown > ci.MaxAnnotations {
 				others = append(others, f)
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,title=%s::%s\n", level.command, property.Replace(f.File), f.Line,
-				property.Replace("toolmend lint: "+f.Rule), message.Replace(text.Printable(of(f.Tool)+f.Message))); err != nil {
+			if err := ci.WriteAnnotation(w, level.command, f.File, f.Line, "toolmend lint: "+f.Rule, text.Printable(of(f.Tool)+f.Message)); err != nil {
 				return err
 			}
 		}

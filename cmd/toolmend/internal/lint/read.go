@@ -15,9 +15,6 @@ import (
 // largest set of tools that was seen has 2 MB.
 var limits = rawjson.Limits{Bytes: 64 << 20, Depth: 512, Number: -1, Exponent: -1}
 
-// set is the tools of one request, or of one file.
-type set struct{ tools []tool }
-
 // tool is one definition of a function.
 type tool struct {
 	place       place // of the definition
@@ -80,16 +77,16 @@ func (p place) pointer() string { return p.text.pointers.Of(p.value) }
 
 // read returns the sets in a file: one JSON text, or one on each line. Lines
 // without tools are skipped.
-func read(file string, text []byte) ([]set, error) {
+func read(file string, text []byte) ([][]tool, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	doc, err := rawjson.Parse(string(text), limits)
 	var broken *rawjson.Error
 	if err == nil {
-		s, ok := setIn(place{doc.Root(), newSource(doc.Text(), 1)})
-		if !ok {
+		found := toolsIn(place{doc.Root(), newSource(doc.Text(), 1)})
+		if found == nil {
 			return nil, fmt.Errorf("%s: no tools: neither a list of tools, nor a tool, nor an object with tools in it", file)
 		}
-		return []set{s}, nil
+		return [][]tool{found}, nil
 	}
 	if !errors.As(err, &broken) || broken.Code != rawjson.Trailing {
 		return nil, unreadable(file, 1, text, err)
@@ -98,8 +95,7 @@ func read(file string, text []byte) ([]set, error) {
 }
 
 // readLines reads one JSON text from each line.
-func readLines(file string, text []byte) ([]set, error) {
-	var sets []set
+func readLines(file string, text []byte) (sets [][]tool, err error) {
 	for n, line := range bytes.Split(text, []byte("\n")) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
@@ -108,8 +104,8 @@ func readLines(file string, text []byte) ([]set, error) {
 		if err != nil {
 			return sets, unreadable(file, n+1, line, err)
 		}
-		if s, ok := setIn(place{doc.Root(), newSource("", n+1)}); ok {
-			sets = append(sets, s)
+		if found := toolsIn(place{doc.Root(), newSource("", n+1)}); found != nil {
+			sets = append(sets, found)
 		}
 	}
 	if len(sets) == 0 {
@@ -131,27 +127,23 @@ func unreadable(file string, line int, text []byte, err error) error {
 // request, of a recorded exchange, and of a result of MCP.
 var holders = []string{"tools", "functions", "functionDeclarations", "function_declarations", "request", "body", "result", "config"}
 
-// setIn returns the tools at a place: a list, one tool, or an object with tools.
-func setIn(p place) (set, bool) {
-	switch p.value.Kind() {
-	case rawjson.Array:
-		var s set
+// toolsIn returns the tools at a place: a list, one tool, or an object with tools. nil
+// means that there are none.
+func toolsIn(p place) (found []tool) {
+	if p.value.Kind() == rawjson.Array {
 		for v := range p.value.Each() {
-			s.tools = append(s.tools, definitions(p.of(v))...)
+			found = append(found, definitions(p.of(v))...)
 		}
-		return s, len(s.tools) > 0
-	case rawjson.Object:
-		for _, key := range holders {
-			if v := p.value.Get(key); v.Kind() == rawjson.Array || v.Kind() == rawjson.Object {
-				if s, ok := setIn(p.of(v)); ok {
-					return s, true
-				}
+		return found
+	}
+	for _, key := range holders {
+		if v := p.value.Get(key); v.Exists() {
+			if found = toolsIn(p.of(v)); found != nil {
+				return found
 			}
 		}
-		s := set{definitions(p)}
-		return s, len(s.tools) > 0
 	}
-	return set{}, false
+	return definitions(p)
 }
 
 // definitions returns the functions in one element of a list of tools: one, or

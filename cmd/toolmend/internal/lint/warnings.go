@@ -82,11 +82,12 @@ func (l *linter) warnings(t *tool) {
 		required := requiredBy(s)
 		for p := range s.Get("properties").Each() {
 			start, _ := p.Span()
-			if own := t.counts.values[start]; own != nil && own.often() {
+			own := t.counts.values[start]
+			if own.often() {
 				l.at(t.schemaAt.of(p), "values-refused", Warning, t.name, "%s: %d of %d recorded calls (%s) left %q out or sent what the schema refuses",
 					describe(p), own.refused, own.seen, own.percent(), text.Clip(p.Key(), maxName))
 				continue
-			} else if own != nil && own.seen >= enoughSeen {
+			} else if own.seen >= enoughSeen {
 				continue
 			}
 			for _, r := range measuredRules {

@@ -95,11 +95,9 @@ func (w *Writer) Flush() {
 		defer close(done)
 		w.write()
 	}()
-	limit := time.NewTimer(wait)
-	defer limit.Stop()
 	select {
 	case <-done:
-	case <-limit.C:
+	case <-time.After(wait):
 	}
 }
 

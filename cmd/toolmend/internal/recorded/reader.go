@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -36,6 +37,18 @@ func NewReader(file string, r io.Reader) *Reader {
 	return &Reader{file: file, from: r, max: maxLine}
 }
 
+// All yields the results of Next up to the end.
+func (r *Reader) All() iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		for {
+			line, err := r.Next()
+			if err == io.EOF || !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
 // Next returns the next line that is not blank, without its end. Its Text is
 // the caller's. The error is io.EOF at the end. Any other is an *Error, after
 // which the next call goes on where that is possible and returns io.EOF where
@@ -45,7 +58,8 @@ func (r *Reader) Next() (Line, error) {
 		return Line{}, io.EOF
 	}
 	if r.src == nil {
-		if err := r.open(); err != nil {
+		var err error
+		if r.src, err = Decompressed(r.from); err != nil {
 			return Line{}, r.end(err)
 		}
 	}
@@ -95,18 +109,18 @@ func (r *Reader) record() (Line, error) {
 	return Line{File: r.file, N: n, Text: text}, nil
 }
 
-// open looks at the first bytes: 1f 8b is gzip (RFC 1952, section 2.3.1).
-func (r *Reader) open() error {
-	src := bufio.NewReaderSize(r.from, 64<<10)
-	if magic, _ := src.Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(src)
-		if err != nil {
-			return err
-		}
-		src = bufio.NewReaderSize(z, 256<<10)
+// Decompressed returns a reader of r without gzip, if it has that. The first bytes say so:
+// 1f 8b is gzip (RFC 1952, section 2.3.1).
+func Decompressed(r io.Reader) (*bufio.Reader, error) {
+	src := bufio.NewReaderSize(r, 64<<10)
+	if magic, _ := src.Peek(2); string(magic) != "\x1f\x8b" {
+		return src, nil
 	}
-	r.src = src
-	return nil
+	z, err := gzip.NewReader(src)
+	if err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(z, 256<<10), nil
 }
 
 // end makes err the last one but io.EOF.

@@ -4,11 +4,7 @@
 // gzip.
 //
 //	r := recorded.NewReader("calls.jsonl", file)
-//	for {
-//		line, err := r.Next()
-//		if err == io.EOF {
-//			break
-//		}
+//	for line, err := range r.All() {
 //		turns, err := line.Turns(toolsets)
 //		…
 //	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
@@ -111,12 +112,8 @@ var noProxyNames = []string{"NO_PROXY", "no_proxy"}
 // needsNoProxy reports whether the environment sends HTTP requests to a proxy,
 // which does not reach the gateway.
 func needsNoProxy(getenv func(string) string) bool {
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		if getenv(name) != "" {
-			return true
-		}
-	}
-	return false
+	names := []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"}
+	return slices.ContainsFunc(names, func(name string) bool { return getenv(name) != "" })
 }
 
 // noProxy returns the value of NO_PROXY with the addresses of this machine.

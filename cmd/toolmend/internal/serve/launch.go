@@ -104,26 +104,44 @@ func split(url string) base {
 	return base{url, ""}
 }
 
-// orElse returns the upstream of the flag if that is set.
-func (b base) orElse(flag string) base {
-	if flag == "" {
-		return b
+// withV1 returns the URL of --upstream with /v1 at its end, or "".
+func (f runFlags) withV1() string {
+	if f.upstream == "" {
+		return ""
 	}
-	return base{withoutV1(flag), "/v1"}
+	return withoutV1(f.upstream) + "/v1"
 }
 
-// valueOf returns the value of a flag of the agent, as in "--flag value" or
-// "--flag=value". The last one counts.
-func valueOf(args []string, flag string) string {
-	found := ""
-	for i, a := range args {
-		if v, ok := strings.CutPrefix(a, flag+"="); ok {
-			found = v
-		} else if a == flag && i+1 < len(args) {
-			found = args[i+1]
+// destination is a URL that an agent may send its requests to. from is the setting that names it;
+// "" means a default or the command line.
+type destination struct{ url, from string }
+
+// firstSet returns the first destination with a URL.
+func firstSet(all ...destination) destination {
+	for _, d := range all {
+		if d.url = strings.TrimSpace(d.url); d.url != "" {
+			return d
 		}
 	}
-	return found
+	return destination{}
+}
+
+// cutFlag returns the value of a flag of the agent, as in "--flag value" or
+// "--flag=value", and the arguments without it. The last value counts.
+func cutFlag(args []string, flag string) (value string, rest []string) {
+	for i := 0; i < len(args); i++ {
+		name, joined, isJoined := strings.Cut(args[i], "=")
+		switch {
+		case name != flag:
+			rest = append(rest, args[i])
+		case isJoined:
+			value = joined
+		case i+1 < len(args):
+			i++
+			value = args[i]
+		}
+	}
+	return value, rest
 }
 
 // firstOf returns the first text that is not empty.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -26,25 +27,15 @@ func launchClaude(m machine, at string, f runFlags) (launch, error) {
 		l.args = append([]string{"--settings", string(text)}, f.args...)
 	}
 	// Claude Code appends /v1 to any base URL, so the upstream keeps one.
-	to := firstOf(present, m.getenv(name), anthropicURL)
-	switch {
-	case f.upstream != "":
-		to = withoutV1(f.upstream)
-	case present != "":
-		l.from = name + " in Claude Code's settings"
-	case firstOf(m.getenv(name)) != "":
-		l.from = name
-	}
-	l.upstreams = []gateway.Upstream{{URL: strings.TrimRight(to, "/")}}
+	to := firstSet(destination{url: withoutV1(f.upstream)}, destination{present, name + " in Claude Code's settings"},
+		destination{m.getenv(name), name}, destination{url: anthropicURL})
+	l.from, l.upstreams = to.from, []gateway.Upstream{{URL: strings.TrimRight(to.url, "/")}}
 	return l, nil
 }
 
 // claudeSetting returns a variable of Claude Code's settings files, or "".
 func (m machine) claudeSetting(name string) string {
-	user := m.inHome(".claude")
-	if dir := m.getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		user = dir
-	}
+	user := cmp.Or(m.getenv("CLAUDE_CONFIG_DIR"), m.inHome(".claude"))
 	return m.setting([]string{
 		filepath.Join(m.dir, ".claude", "settings.local.json"), filepath.Join(m.dir, ".claude", "settings.json"), filepath.Join(user, "settings.json"),
 	}, "env", name)

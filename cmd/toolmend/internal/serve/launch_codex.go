@@ -38,22 +38,21 @@ func launchCodex(m machine, at string, f runFlags) (launch, error) {
 			return launch{}, fmt.Errorf("cannot read %s: %w", path, err)
 		}
 	}
-	provider := firstOf(codexValue(f.args, "model_provider"), c.ModelProvider, "openai")
+	provider, _ := codexCut(f.args, "model_provider")
+	provider = firstOf(provider, c.ModelProvider, "openai")
+	key, configured, usual := "openai_base_url", c.OpenAIBaseURL, openaiURL
 	if provider != "openai" {
-		present := firstOf(codexValue(f.args, "model_providers."+provider+".base_url"), c.ModelProviders[provider].BaseURL)
-		if present == "" && f.upstream == "" {
-			return launch{}, fmt.Errorf("cannot see where Codex's provider %q is; name it with --upstream URL", provider)
-		}
-		b := split(present).orElse(f.upstream)
-		return launch{
-			args:      codexArgs(f.args, "model_providers."+provider+".base_url", at+b.path),
-			upstreams: []gateway.Upstream{{URL: b.upstream}},
-		}, nil
+		key, configured, usual = "model_providers."+provider+".base_url", c.ModelProviders[provider].BaseURL, ""
 	}
-	present := firstOf(codexValue(f.args, "openai_base_url"), c.OpenAIBaseURL)
-	b := split(firstOf(present, openaiURL)).orElse(f.upstream)
-	l := launch{args: codexArgs(f.args, "openai_base_url", at+b.path), upstreams: []gateway.Upstream{{URL: b.upstream, Default: true}}}
-	if present == "" && f.upstream == "" {
+	given, args := codexCut(f.args, key)
+	to := firstOf(f.withV1(), given, configured)
+	b := split(firstOf(to, usual))
+	if b.upstream == "" {
+		return launch{}, fmt.Errorf("cannot see where Codex's provider %q is; name it with --upstream URL", provider)
+	}
+	args = append([]string{"-c", key + `="` + at + b.path + `"`}, args...)
+	l := launch{args: args, upstreams: []gateway.Upstream{{URL: b.upstream, Default: provider == "openai"}}}
+	if to == "" {
 		l.upstreams = append(l.upstreams, gateway.Upstream{URL: chatgptURL, Prefix: chatgpt})
 		l.wrap = byLogin
 	}
@@ -73,32 +72,19 @@ func byLogin(next http.Handler) http.Handler {
 	})
 }
 
-// codexArgs returns args with a value for a key of Codex's configuration, in
-// place of the one that they have.
-func codexArgs(args []string, key, value string) []string {
-	out := []string{"-c", key + `="` + value + `"`}
+// codexCut returns the value that the arguments of Codex give to a key of its configuration, or
+// "", and the arguments without it. The last value counts.
+func codexCut(args []string, key string) (value string, rest []string) {
 	for i := 0; i < len(args); i++ {
 		pair, wide := codexPair(args[i:])
-		if k, _, _ := strings.Cut(pair, "="); k == key {
+		if k, v, _ := strings.Cut(pair, "="); k == key {
+			value = strings.Trim(v, `"'`)
 			i += wide - 1
 			continue
 		}
-		out = append(out, args[i])
+		rest = append(rest, args[i])
 	}
-	return out
-}
-
-// codexValue returns the value that the arguments of Codex give to a key, or "".
-// The last one counts.
-func codexValue(args []string, key string) string {
-	found := ""
-	for i := range args {
-		pair, _ := codexPair(args[i:])
-		if k, v, ok := strings.Cut(pair, "="); ok && k == key {
-			found = strings.Trim(v, `"'`)
-		}
-	}
-	return found
+	return value, rest
 }
 
 // codexPair returns the key=value that args begin with, and in how many

@@ -11,17 +11,14 @@ import (
 // Source: copilot help providers, of 1.0.102.
 func launchCopilot(m machine, at string, f runFlags) (launch, error) {
 	const name = "COPILOT_PROVIDER_BASE_URL"
-	present := firstOf(m.getenv(name))
-	if present == "" && f.upstream == "" {
+	to := firstSet(destination{url: f.withV1()}, destination{m.getenv(name), name})
+	if to.url == "" {
 		return launch{}, errors.New("the Copilot CLI asks GitHub's own servers, which cannot be changed; set " + name + " and COPILOT_MODEL for a provider of your own (see copilot help providers), or name it with --upstream URL")
 	}
-	b := split(present).orElse(f.upstream)
+	b := split(to.url)
 	if m.getenv("COPILOT_PROVIDER_TYPE") == "anthropic" && f.upstream != "" {
 		b.path = "" // its SDK appends it
 	}
-	l := launch{args: f.args, env: []string{name + "=" + at + b.path, "COPILOT_PROVIDER_TRANSPORT=http"}, upstreams: []gateway.Upstream{{URL: b.upstream}}}
-	if f.upstream == "" {
-		l.from = name
-	}
-	return l, nil
+	env := []string{name + "=" + at + b.path, "COPILOT_PROVIDER_TRANSPORT=http"}
+	return launch{args: f.args, env: env, upstreams: []gateway.Upstream{{URL: b.upstream}}, from: to.from}, nil
 }

@@ -19,14 +19,6 @@ func launchGemini(m machine, at string, f runFlags) (launch, error) {
 	if login != key {
 		return launch{}, fmt.Errorf("the Gemini CLI can use another address only with an API key, and its login is %q; put {\"security\": {\"auth\": {\"selectedType\": %q}}} into %s, and set GEMINI_API_KEY", login, key, user)
 	}
-	present := firstOf(m.getenv(name))
-	l := launch{args: f.args, env: []string{name + "=" + at}}
-	switch {
-	case f.upstream != "":
-		present = f.upstream
-	case present != "":
-		l.from = name
-	}
-	l.upstreams = []gateway.Upstream{{URL: strings.TrimRight(firstOf(present, "https://generativelanguage.googleapis.com"), "/")}}
-	return l, nil
+	to := firstSet(destination{url: f.upstream}, destination{m.getenv(name), name}, destination{url: "https://generativelanguage.googleapis.com"})
+	return launch{args: f.args, env: []string{name + "=" + at}, from: to.from, upstreams: []gateway.Upstream{{URL: strings.TrimRight(to.url, "/")}}}, nil
 }

@@ -50,7 +50,7 @@ func launchOpencode(m machine, at string, f runFlags) (launch, error) {
 	}
 	l := launch{args: f.args}
 	for _, name := range slices.Sorted(maps.Keys(present)) {
-		b := split(present[name]).orElse(f.upstream)
+		b := split(firstOf(f.withV1(), present[name]))
 		l.upstreams = append(l.upstreams, gateway.Upstream{Name: name, URL: b.upstream, Prefix: "/" + name})
 		object(object(object(content, "provider"), name), "options")["baseURL"] = at + "/" + name + b.path
 	}

@@ -14,35 +14,15 @@ import (
 // Source: measured with qwen-code 0.24.
 func launchQwen(m machine, at string, f runFlags) (launch, error) {
 	const flag, name = "--openai-base-url", "OPENAI_BASE_URL"
-	given := valueOf(f.args, flag)
-	b := split(firstOf(given, m.getenv(name), m.qwenFile(name), m.qwenSetting(), openaiURL)).orElse(f.upstream)
-	l := launch{env: []string{name + "=" + at + b.path}, upstreams: []gateway.Upstream{{URL: b.upstream}}}
-	if given == "" && f.upstream == "" && firstOf(m.getenv(name)) != "" {
-		l.from = name
+	given, rest := cutFlag(f.args, flag)
+	to := firstSet(destination{url: f.withV1()}, destination{url: given}, destination{m.getenv(name), name},
+		destination{url: m.qwenFile(name)}, destination{url: m.qwenSetting()}, destination{url: openaiURL})
+	b := split(to.url)
+	args := []string{flag, at + b.path}
+	if login, _ := cutFlag(rest, "--auth-type"); login == "" {
+		args = append(args, "--auth-type", "openai")
 	}
-	l.args = []string{flag, at + b.path}
-	if valueOf(f.args, "--auth-type") == "" {
-		l.args = append(l.args, "--auth-type", "openai")
-	}
-	args := f.args
-	if given != "" {
-		args = without(args, flag)
-	}
-	l.args = append(l.args, args...)
-	return l, nil
-}
-
-// without returns args without a flag and its value.
-func without(args []string, flag string) []string {
-	var out []string
-	for i := 0; i < len(args); i++ {
-		if args[i] == flag {
-			i++
-		} else if !strings.HasPrefix(args[i], flag+"=") {
-			out = append(out, args[i])
-		}
-	}
-	return out
+	return launch{args: append(args, rest...), env: []string{name + "=" + at + b.path}, upstreams: []gateway.Upstream{{URL: b.upstream}}, from: to.from}, nil
 }
 
 // qwenFile returns a variable of the .env file that qwen-code reads: the first

@@ -33,9 +33,9 @@ func fakeAgent(name string, args []string) int {
 	case "copilot":
 		base = os.Getenv("COPILOT_PROVIDER_BASE_URL")
 	case "codex":
-		base = codexValue(args, "openai_base_url")
+		base, _ = codexCut(args, "openai_base_url")
 	case "qwen":
-		base = valueOf(args, "--openai-base-url")
+		base, _ = cutFlag(args, "--openai-base-url")
 	case "opencode":
 		var c struct {
 			Provider map[string]struct{ Options struct{ BaseURL string } }

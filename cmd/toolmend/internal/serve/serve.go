@@ -99,14 +99,6 @@ func addrOf(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
-// option returns how the user sets a key.
-func option(key string) string {
-	if key == "listen" {
-		return "--listen"
-	}
-	return key
-}
-
 // withFolder returns err, or what to do if the reason is that the folder of the
 // record does not exist.
 func withFolder(err error, record string) error {
@@ -128,14 +120,14 @@ func listenerOf(addr string) string {
 	return "another program"
 }
 
-// listen opens the address of the key. Its error says what to do.
-func listen(key, addr string) (net.Listener, error) {
+// listen opens the address of a key, which the user sets with option. Its error says what to do.
+func listen(key, option, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, addressInUse):
-		return nil, fmt.Errorf("%s: %s listens on %s; stop it, or choose another port with %s", key, listenerOf(addr), addr, option(key))
+		return nil, fmt.Errorf("%s: %s listens on %s; stop it, or choose another port with %s", key, listenerOf(addr), addr, option)
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("%s: not allowed to listen on %s; choose a port above 1023", key, addr)
 	}

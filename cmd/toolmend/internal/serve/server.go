@@ -36,10 +36,10 @@ func (s *server) listen() (err error) {
 			return err
 		}
 	}
-	if s.listener, err = listen("listen", s.config.Listen); err != nil || s.config.AdminListen == "" {
+	if s.listener, err = listen("listen", "--listen", s.config.Listen); err != nil || s.config.AdminListen == "" {
 		return err
 	}
-	if s.admin, err = listen("admin_listen", s.config.AdminListen); err != nil {
+	if s.admin, err = listen("admin_listen", "admin_listen", s.config.AdminListen); err != nil {
 		_ = s.listener.Close()
 	}
 	return err

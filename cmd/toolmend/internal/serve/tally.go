@@ -39,40 +39,30 @@ func (t tally) Handle(ctx context.Context, r slog.Record) error {
 
 // add counts a record of docs/serve.md, "Log".
 func (s *sums) add(r slog.Record) {
-	var failed, invalid, again, issues, repairs bool
-	would := ""
+	attrs := map[string]slog.Value{}
 	r.Attrs(func(a slog.Attr) bool {
-		switch a.Key {
-		case "error":
-			failed = true
-		case "status":
-			invalid = a.Value.String() == "invalid"
-		case "attempts":
-			again = a.Value.Int64() > 1
-		case "issues":
-			issues = true
-		case "repairs":
-			repairs = true
-		case "would":
-			would = a.Value.String()
-		}
+		attrs[a.Key] = a.Value
 		return true
 	})
+	has := func(key string) bool {
+		_, found := attrs[key]
+		return found
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	switch {
-	case failed:
+	case has("error"):
 		s.failed++
-	case would != "":
-		if would != "passed" {
+	case has("would"):
+		if attrs["would"].String() != "passed" {
 			s.would++
 		}
-	case invalid:
+	case attrs["status"].String() == "invalid":
 		s.invalid++
-	case issues && again:
+	case has("issues") && has("attempts") && attrs["attempts"].Int64() > 1:
 		s.corrected++
-	case repairs:
+	case has("repairs"):
 		s.repaired++
 	}
 }

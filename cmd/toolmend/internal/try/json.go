@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
@@ -30,12 +31,10 @@ type answer struct {
 // JSON answers a request of the playground. The answer has the result in the member
 // "result", as `toolmend try -json` prints it, or in "error" the reason why there is none.
 func JSON(ctx context.Context, text string) string {
-	var a answer
 	r, err := fromJSON(ctx, text)
+	a := answer{Result: r}
 	if err != nil {
 		a.Error = err.Error()
-	} else {
-		a.Result = r
 	}
 	var b bytes.Buffer
 	_ = report.WriteJSON(&b, a) // a buffer takes everything
@@ -64,15 +63,11 @@ func asTool(text string) string {
 	if json.Unmarshal([]byte(text), &members) != nil {
 		return text
 	}
-	for _, key := range []string{"name", "tools", "function", "functionDeclarations"} {
-		if _, there := members[key]; there {
-			return text
-		}
+	has := func(keys ...string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return members[key] != nil })
 	}
-	for _, key := range []string{"properties", "$schema", "required"} {
-		if _, there := members[key]; there {
-			return `{"name":"tool","parameters":` + text + `}`
-		}
+	if has("name", "tools", "function", "functionDeclarations") || !has("properties", "$schema", "required") {
+		return text
 	}
-	return text
+	return `{"name":"tool","parameters":` + text + `}`
 }
