@@ -202,10 +202,7 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 	if err := codec.OneMessage(resp); err != nil {
 		return nil, err
 	}
-	was := make([]string, len(a.blocks))
-	for i, b := range a.blocks {
-		was[i] = b.native().Raw
-	}
+	was := lens.TextsOf(a.blocks, func(b block) string { return b.native().Raw })
 	return on.Arrange(resp.Message, was, math.MaxInt, func(p middleware.Part, at int) (string, error) {
 		if at >= 0 && !a.blocks[at].isCall && codec.SamePart(p, a.blocks[at].part) {
 			return a.blocks[at].raw, nil

@@ -61,10 +61,6 @@ func (s *stream) fail(root rawjson.Value) {
 // EncodeError writes an error as the provider does. A code that is not one of the provider's
 // types is an additional member.
 func (Format) EncodeError(status int, code, message string) []byte {
-	return []byte(encodeError(status, code, message))
-}
-
-func encodeError(status int, code, message string) string {
 	kind, own := codeOf(status), ""
 	switch {
 	case strings.HasSuffix(code, "_error"), code == "request_too_large":
@@ -72,13 +68,13 @@ func encodeError(status int, code, message string) string {
 	default:
 		own = code
 	}
-	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
+	return []byte(on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own)))
 }
 
 // Fail returns the failure that follows the first sent bytes: an event of the name error,
 // which ends the stream in every SDK.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
-	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
+	return s.Buf.Frame(sent, "error", string(Format{}.EncodeError(status, code, message)))
 }
 
 // namesCall reports whether a key or a type below v contains a word for calls, except in the

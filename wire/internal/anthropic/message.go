@@ -357,23 +357,14 @@ func readMedia(v rawjson.Value, kind string, p *middleware.Part) {
 	}
 }
 
-// readCall reads a tool_use. Some servers write ids and names as numbers, which
-// clients read as text.
+// readCall reads a tool_use.
 func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 	if v.Get("type").Str() != "tool_use" {
 		return c, codec.Shapef("a block that is not a tool_use")
 	}
-	text := func(key string) (string, error) {
-		if v.Get(key).Kind() == rawjson.Number {
-			return v.Get(key).Raw(), nil
-		}
-		return on.Text(v, key)
-	}
-	c = middleware.ToolCall{Arguments: v.Get("input").Raw(), Native: on.Native(v.Raw())}
-	if c.ID, err = text("id"); err == nil {
-		c.Name, err = text("name")
-	}
-	return c, err
+	in := on.Reader()
+	c = middleware.ToolCall{ID: in.Name(v, "id"), Name: in.Name(v, "name"), Arguments: v.Get("input").Raw(), Native: on.Native(v.Raw())}
+	return c, in.Err
 }
 
 // callText returns c as a tool_use. The provider refuses a history in which
@@ -381,7 +372,7 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 // answer such arguments are an error, because {} would be a call that the model did
 // not write.
 func callText(c middleware.ToolCall, history bool) (string, error) {
-	return lens.Rewrite(on, c.Native, c, readCall, func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
+	return lens.Rewrite(on, c.Native, c, codec.SameCall, readCall, func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
 		switch was := v.Get("input"); {
 		case c.Kind != middleware.KindFunction:
 			return nil, codec.Unencodablef("a call of kind %q: this format has function calls only", c.Kind)

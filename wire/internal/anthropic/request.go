@@ -139,12 +139,8 @@ func (h *request) lists(req *middleware.Request) (prompt, messages, tools []stri
 // message that does not belong there. Elements of which nothing changed are their
 // own bytes, on which the provider's prompt cache depends.
 func (h *request) messages(now []middleware.Message) (prompt, elements []string, err error) {
-	entries := make([]lens.Entry, len(h.groups))
-	for i, m := range h.is.Messages {
-		entries[i] = lens.Entry{Message: m, Group: h.groups[i]}
-	}
 	leads := true
-	for _, run := range on.History(entries, now, joins) {
+	for _, run := range on.History(h.is.Messages, h.groups, now, joins) {
 		m, at := run.Messages[0], run.At[0]
 		leads = leads && h.leads(run)
 		switch {

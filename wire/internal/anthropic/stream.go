@@ -227,12 +227,9 @@ func (s *stream) Response() (*middleware.Response, error) {
 		if s.usage.List != nil {
 			a.usage = codec.Object(s.usage.List...)
 		}
-		for _, b := range s.blocks {
-			done, err := b.block()
-			if err != nil {
-				return nil, err
-			}
-			a.blocks = append(a.blocks, done)
+		var err error
+		if a.blocks, err = lens.Convert(s.blocks, (*building).block); err != nil {
+			return nil, err
 		}
 	}
 	return a.response(), nil

@@ -160,7 +160,7 @@ func toolKind(v rawjson.Value) middleware.Kind {
 
 // toolText returns t as an element of tools.
 func toolText(t middleware.Tool) (string, error) {
-	return lens.Rewrite(on, t.Native, t, readTool, toolMembers)
+	return lens.Rewrite(on, t.Native, t, codec.SameTool, readTool, toolMembers)
 }
 
 // toolMembers projects a tool. The wire demands a schema of all but those that the

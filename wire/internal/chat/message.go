@@ -126,10 +126,7 @@ func editParts(e *lens.Edit, v rawjson.Value, was []middleware.Part, now middlew
 // itemTexts writes parts as elements of a list that has the texts have. A bare
 // text among them stays one.
 func itemTexts(have []string, parts []middleware.Part) ([]string, error) {
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		texts[i] = on.Raw(p.Native)
-	}
+	texts := lens.TextsOf(parts, func(p middleware.Part) string { return on.Raw(p.Native) })
 	for i, at := range lens.Align(have, texts) {
 		v, err := on.Value(parts[i].Native)
 		if err == nil && (at < 0 || !codec.SamePart(readPart(v), parts[i])) {
@@ -169,12 +166,9 @@ func editCalls(e *lens.Edit, v rawjson.Value, was, now []middleware.ToolCall) er
 		e.Put(lens.None(key))
 		return nil
 	}
-	texts := make([]string, len(now))
-	for i, call := range now {
-		var err error
-		if texts[i], err = callText(call, old); err != nil {
-			return err
-		}
+	texts, err := lens.Convert(now, func(c middleware.ToolCall) (string, error) { return callText(c, old) })
+	if err != nil {
+		return err
 	}
 	if old {
 		e.Put(lens.Raw(key, texts[0]))
@@ -246,21 +240,16 @@ type form[T any] struct {
 // rewrite is lens.Rewrite for a thing that comes in several forms: now is written
 // afresh if the text of n has another one.
 func rewrite[T any](n *middleware.Native, now T, same func(was, now T) bool, f form[T]) (string, error) {
-	v, err := on.Value(n)
-	if err != nil {
-		return "", err
-	}
-	if v.Exists() {
+	if v, err := on.Value(n); err == nil && v.Exists() {
 		switch was, err := f.read(v); {
-		case err != nil:
-			return "", codec.Unencodablef("what was stored: %v", err)
-		case same(was, now) && f.fits(v, was):
-			return v.Raw(), nil
+		case err != nil: // lens.Rewrite returns it
 		case !f.fits(v, was):
 			n = nil
+		case same(was, now):
+			return v.Raw(), nil
 		}
 	}
-	return lens.Rewrite(on, n, now, f.read, f.members)
+	return lens.Rewrite(on, n, now, same, f.read, f.members)
 }
 
 // readPart reads a part from its text, which has one of three forms:

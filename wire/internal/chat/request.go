@@ -93,12 +93,8 @@ func editRequest(doc *rawjson.Doc, was, req *middleware.Request) (string, error)
 
 // messageTexts writes messages as elements of a request that had old.
 func messageTexts(old, messages []middleware.Message) ([]string, error) {
-	entries := make([]lens.Entry, len(old))
-	for i, m := range old {
-		entries[i] = lens.Entry{Message: m, Group: i}
-	}
 	texts := make([]string, len(messages))
-	for i, run := range on.History(entries, messages, nil) {
+	for i, run := range on.History(old, nil, messages, nil) {
 		if run.Same {
 			texts[i] = on.Raw(messages[i].Native)
 			continue

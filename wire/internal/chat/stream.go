@@ -592,10 +592,7 @@ func (t *turn) raw() string {
 	members = append(members, t.more.members()...)
 	// clients order calls by index, and calls of one index as they began
 	slices.SortStableFunc(t.calls, func(a, b *partialCall) int { return cmp.Compare(a.index, b.index) })
-	calls := make([]string, len(t.calls))
-	for i, c := range t.calls {
-		calls[i] = c.text()
-	}
+	calls := lens.TextsOf(t.calls, (*partialCall).text)
 	if t.old != nil && len(calls) == 0 {
 		return codec.Object(append(members, lens.Raw("function_call", t.old.text()))...)
 	}

@@ -167,11 +167,7 @@ func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 func (c *Cursor) Fail(status int, code, message string) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fail := string(c.stream.Fail(c.sent, status, code, message))
-	if numbered, err := c.format.Renumber(fail, c.n); err == nil {
-		fail = numbered
-	}
-	return []byte(fail)
+	return []byte(c.passed(string(c.stream.Fail(c.sent, status, code, message))))
 }
 
 // Comment returns text as a comment of the stream.

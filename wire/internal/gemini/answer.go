@@ -58,17 +58,13 @@ func (a *answer) object() string {
 
 // pieces reads the parts of the candidate.
 func (c *candidate) pieces() ([]*piece, error) {
-	out := make([]*piece, len(c.parts))
-	for i, text := range c.parts {
+	return lens.Convert(c.parts, func(text string) (*piece, error) {
 		v, err := codec.ParseObject(text)
-		if err == nil {
-			out[i], err = readPart(v, true)
-		}
 		if err != nil {
 			return nil, err
 		}
-	}
-	return out, nil
+		return readPart(v, true)
+	})
 }
 
 // readAnswer reads an answer again that was stored. Its calls are numbered from 1,

@@ -64,11 +64,6 @@ var statusWords = map[int]string{
 // EncodeError writes an error as the provider does. A code that is not a name of google.rpc is
 // the reason in a google.rpc.ErrorInfo, and status gives the name.
 func (Format) EncodeError(status int, code, message string) []byte {
-	return []byte(encodeError(status, code, message))
-}
-
-// encodeError returns the body of an error, which is a chunk of a stream too.
-func encodeError(status int, code, message string) string {
 	word, details := statusWords[status], []string(nil)
 	switch {
 	case code != "" && code == strings.ToUpper(code):
@@ -76,13 +71,14 @@ func encodeError(status int, code, message string) string {
 	case code != "":
 		details = []string{codec.Object(lens.Text("@type", "type.googleapis.com/google.rpc.ErrorInfo"), lens.Text("reason", code), lens.Text("domain", "toolmend"))}
 	}
-	return on.Object(lens.Raw("error/code", strconv.Itoa(status)), lens.Text("error/message", message), lens.Word("error/status", word), lens.List("error/details", details))
+	return []byte(on.Object(lens.Raw("error/code", strconv.Itoa(status)), lens.Text("error/message", message), lens.Word("error/status", word),
+		lens.List("error/details", details)))
 }
 
 // Fail returns the events that end a stream as a failure. Source: google.golang.org/genai v1.77.0,
 // api_client.go: data with a member error is an APIError.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
-	return s.Buf.Frame(sent, "", encodeError(status, code, message))
+	return s.Buf.Frame(sent, "", string(Format{}.EncodeError(status, code, message)))
 }
 
 // Comment returns text as a comment of the stream. The official clients for Go and Python take a

@@ -26,22 +26,13 @@ func readContent(v rawjson.Value, model bool) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	c := content{v, make([]*piece, len(list))}
-	for i, part := range list {
-		if c.pieces[i], err = readPart(part, model); err != nil {
-			return content{}, err
-		}
-	}
-	return c, nil
+	pieces, err := lens.Convert(list, func(part rawjson.Value) (*piece, error) { return readPart(part, model) })
+	return content{v, pieces}, err
 }
 
 // texts returns the texts of the parts.
 func texts(pieces []*piece) []string {
-	out := make([]string, len(pieces))
-	for i, p := range pieces {
-		out[i] = p.v.Raw()
-	}
-	return out
+	return lens.TextsOf(pieces, func(p *piece) string { return p.v.Raw() })
 }
 
 // first returns the index of the first of pieces that is so, none if there is

@@ -177,12 +177,8 @@ func (h *request) messages(now []middleware.Message) (system, contents []string,
 	if first > 0 && len(system) == 0 {
 		system = []string{emptyPart}
 	}
-	entries := make([]lens.Entry, len(h.groups))
-	for i, group := range h.groups {
-		entries[i] = lens.Entry{Message: h.is.Messages[h.lead+i], Group: group}
-	}
 	w := writer{of: h, calls: map[string]wireCall{}}
-	for _, run := range on.History(entries, now[first:], joins) {
+	for _, run := range on.History(h.is.Messages[h.lead:], h.groups, now[first:], joins) {
 		text, err := w.content(run)
 		if err != nil {
 			return nil, nil, err

@@ -37,17 +37,11 @@ func (h *request) readTools(root rawjson.Value) error {
 				h.is.Tools, h.toolsAt = append(h.is.Tools, readHosted(m)), append(h.toolsAt, i)
 			}
 		}
-		declared, err := on.List(element, listKey, rawjson.Object)
+		declared, err := lens.ReadList(on, element, listKey, readTool)
 		if err != nil {
 			return err
 		}
-		for _, v := range declared {
-			t, err := readTool(v)
-			if err != nil {
-				return err
-			}
-			functions, functionsAt = append(functions, t), append(functionsAt, i)
-		}
+		functions, functionsAt = append(functions, declared...), append(functionsAt, slices.Repeat([]int{i}, len(declared))...)
 	}
 	h.is.Tools, h.toolsAt = append(h.is.Tools, functions...), append(h.toolsAt, functionsAt...)
 	return nil

@@ -142,10 +142,11 @@ func (l Lens) has(object rawjson.Value, path string) bool {
 // Rewrite returns the JSON text of now, which came from n: the text of n with
 // what differs set in it, or a fresh object if n is nil or of another dialect.
 //
-// read reads a value from the text of n, as decoding does. members projects a
-// value; v is the text that is edited, absent for a fresh object, for what is
-// written in one of several ways. The error wraps ErrUnencodable.
-func Rewrite[T any](l Lens, n *middleware.Native, now T,
+// read reads a value from the text of n, as decoding does. The text of a value that is
+// the same as now stays. members projects a value; v is the text that is edited, absent
+// for a fresh object, for what is written in one of several ways. The error wraps
+// ErrUnencodable.
+func Rewrite[T any](l Lens, n *middleware.Native, now T, same func(was, now T) bool,
 	read func(v rawjson.Value) (T, error), members func(v rawjson.Value, value T) ([]Member, error)) (string, error) {
 	v, err := l.Value(n)
 	if err != nil {
@@ -154,8 +155,11 @@ func Rewrite[T any](l Lens, n *middleware.Native, now T,
 	var before []Member
 	if v.Exists() {
 		was, err := read(v)
-		if err != nil {
+		switch {
+		case err != nil:
 			return "", codec.Unencodablef("what was stored: %v", err)
+		case same(was, now):
+			return v.Raw(), nil
 		}
 		if before, err = members(v, was); err != nil {
 			return "", err
@@ -465,11 +469,7 @@ func places(at []int, last int) []int {
 
 // texts returns the texts of items, "" for one that is not of this dialect.
 func texts[T any](l Lens, items []T, native func(T) *middleware.Native) []string {
-	out := make([]string, len(items))
-	for i, item := range items {
-		out[i] = l.Raw(native(item))
-	}
-	return out
+	return TextsOf(items, func(item T) string { return l.Raw(native(item)) })
 }
 
 // Arrange returns the texts that part and call write, in the order in which they go into a
@@ -495,32 +495,27 @@ func (l Lens) Arrange(m middleware.Message, elements []string, from int,
 	return out, nil
 }
 
-// Entry is a message that was decoded, and the index of the element of the wire
-// that it came from, -1 for none. Several messages in a row may come from one
-// element.
-type Entry struct {
-	Message middleware.Message
-	Group   int
-}
-
 // Run is messages that make one element of the wire.
 type Run struct {
 	Messages []middleware.Message
-	At       []int // the entries that they were, -1 for new ones
+	At       []int // the old messages that they were, -1 for new ones
 	Group    int   // the element to edit; -1: a fresh one
 	Same     bool  // the element holds just these messages, unchanged
 }
 
-// History sorts the messages of a request into the elements of the wire. Messages of one
-// element that are still neighbours go into it again. Neighbours of two elements stay in two.
-// For all others, joins reports whether m goes into the element that was begun. Without joins,
-// each gets an element of its own.
+// History sorts the messages of a request into the elements of the wire. old are the messages
+// that were decoded, and groups the indices of the elements that they came from, -1 for none.
+// Without groups, each of old is an element. Messages of one element that are still neighbours
+// go into it again. Neighbours of two elements stay in two. For all others, joins reports
+// whether m goes into the element that was begun. Without joins, each gets an element of its
+// own.
 //
 // A message is found by the text of its Native, whatever was changed in it, in memory or in
 // storage.
-func (l Lens) History(old []Entry, now []middleware.Message, joins func(begun []middleware.Message, m middleware.Message) bool) []Run {
-	have := texts(l, old, func(e Entry) *middleware.Native { return e.Message.Native })
-	h := history{old: old, now: now, at: Align(have, texts(l, now, func(m middleware.Message) *middleware.Native { return m.Native }))}
+func (l Lens) History(old []middleware.Message, groups []int, now []middleware.Message,
+	joins func(begun []middleware.Message, m middleware.Message) bool) []Run {
+	native := func(m middleware.Message) *middleware.Native { return m.Native }
+	h := history{old: old, groups: groups, now: now, at: Align(texts(l, old, native), texts(l, now, native))}
 	out := make([]Run, 0, len(now))
 	for i := 0; i < len(now); {
 		from, g := i, h.group(i)
@@ -540,18 +535,26 @@ func (l Lens) History(old []Entry, now []middleware.Message, joins func(begun []
 }
 
 type history struct {
-	old []Entry
-	now []middleware.Message
-	at  []int
+	old, now []middleware.Message
+	groups   []int
+	at       []int
+}
+
+// element returns the element that the old message i came from.
+func (h history) element(i int) int {
+	if h.groups == nil {
+		return i
+	}
+	return h.groups[i]
 }
 
 // group returns the element that message i came from. A message with another
 // role than then belongs to none.
 func (h history) group(i int) int {
-	if h.at[i] < 0 || h.old[h.at[i]].Message.Role != h.now[i].Role {
+	if h.at[i] < 0 || h.old[h.at[i]].Role != h.now[i].Role {
 		return -1
 	}
-	return h.old[h.at[i]].Group
+	return h.element(h.at[i])
 }
 
 // same reports whether the messages from up to to are all that element g holds.
@@ -560,12 +563,12 @@ func (h history) same(from, to, g int) bool {
 		return false
 	}
 	for k := from; k < to; k++ {
-		if h.group(k) != g || k > from && h.at[k] != h.at[k-1]+1 || !codec.SameMessage(h.old[h.at[k]].Message, h.now[k]) {
+		if h.group(k) != g || k > from && h.at[k] != h.at[k-1]+1 || !codec.SameMessage(h.old[h.at[k]], h.now[k]) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds reports whether entry i is one of element g.
-func (h history) holds(i, g int) bool { return i >= 0 && i < len(h.old) && h.old[i].Group == g }
+// holds reports whether the old message i is one of element g.
+func (h history) holds(i, g int) bool { return i >= 0 && i < len(h.old) && h.element(i) == g }

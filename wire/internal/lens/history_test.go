@@ -106,7 +106,7 @@ func TestHistory(t *testing.T) {
 	call := message(middleware.RoleAssistant, "c", "")
 	one, two := message(middleware.RoleTool, "r", "ok"), message(middleware.RoleTool, "r", "ok")
 	later := message(middleware.RoleTool, "s", "no")
-	old := []lens.Entry{{ask, 0}, {call, 1}, {one, 2}, {two, 2}, {call, 3}, {one, 4}, {later, 4}}
+	old, groups := []middleware.Message{ask, call, one, two, call, one, later}, []int{0, 1, 2, 2, 3, 4, 4}
 	tools := func(begun []middleware.Message, m middleware.Message) bool {
 		return begun[0].Role == middleware.RoleTool && m.Role == middleware.RoleTool
 	}
@@ -120,7 +120,7 @@ func TestHistory(t *testing.T) {
 	fresh := middleware.Message{Role: middleware.RoleTool}
 	asked := all[4]
 	asked.Role = middleware.RoleUser
-	three := []lens.Entry{{one, 0}, {later, 0}, {two, 0}}
+	three := []middleware.Message{one, later, two}
 	changed := one
 	changed.Parts = []middleware.Part{{Text: "changed"}}
 	for name, c := range map[string]struct {
@@ -140,9 +140,9 @@ func TestHistory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, words(c.want), show(plain.History(old, c.now, tools)))
+			require.Equal(t, words(c.want), show(plain.History(old, groups, c.now, tools)))
 		})
 	}
-	require.Equal(t, words("0:2:false"), show(plain.History(three, []middleware.Message{one, two}, tools)), "the one between them is gone")
-	require.Equal(t, words("-1:1:false -1:1:false"), show(plain.History(nil, []middleware.Message{fresh, fresh}, nil)))
+	require.Equal(t, words("0:2:false"), show(plain.History(three, []int{0, 0, 0}, []middleware.Message{one, two}, tools)), "the one between them is gone")
+	require.Equal(t, words("-1:1:false -1:1:false"), show(plain.History(nil, nil, []middleware.Message{fresh, fresh}, nil)))
 }

@@ -161,6 +161,14 @@ func (r *Reader) Text(object rawjson.Value, name string) string {
 	return kept(r, s, err)
 }
 
+// Name is Text for an id or a name. Some servers write numbers, which clients read as text.
+func (r *Reader) Name(object rawjson.Value, name string) string {
+	if n := r.l.Get(object, name); n.Kind() == rawjson.Number {
+		return n.Raw()
+	}
+	return r.Text(object, name)
+}
+
 // Kind is Lens.Kind.
 func (r *Reader) Kind(object rawjson.Value, name string, kind rawjson.Kind) rawjson.Value {
 	v, err := r.l.Kind(object, name, kind)
@@ -183,38 +191,45 @@ func (r *Reader) Texts(object rawjson.Value, name string) []string {
 // or wraps ErrShape.
 func ReadList[T any](l Lens, object rawjson.Value, name string, read func(rawjson.Value) (T, error)) ([]T, error) {
 	list, err := l.List(object, name, rawjson.Object)
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	out := make([]T, 0, len(list))
-	for _, v := range list {
-		t, err := read(v)
-		if err != nil {
+	return Convert(list, read)
+}
+
+// Convert returns what f makes of each of values. The error is f's.
+func Convert[V, T any](values []V, f func(V) (T, error)) (out []T, err error) {
+	if len(values) > 0 {
+		out = make([]T, len(values))
+	}
+	for i, v := range values {
+		if out[i], err = f(v); err != nil {
 			return nil, err
 		}
-		out = append(out, t)
 	}
 	return out, nil
+}
+
+// TextsOf returns the text of each item.
+func TextsOf[T any](items []T, text func(T) string) []string {
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = text(item)
+	}
+	return out
 }
 
 // Texts is List for strings.
 func (l Lens) Texts(object rawjson.Value, name string) ([]string, error) {
 	list, err := l.List(object, name, rawjson.String)
-	var out []string
-	for _, v := range list {
-		out = append(out, v.Str())
+	if len(list) == 0 {
+		return nil, err
 	}
-	return out, err
+	return TextsOf(list, rawjson.Value.Str), nil
 }
 
 // Raws returns the texts of list.
-func Raws(list []rawjson.Value) []string {
-	out := make([]string, len(list))
-	for i, v := range list {
-		out[i] = v.Raw()
-	}
-	return out
-}
+func Raws(list []rawjson.Value) []string { return TextsOf(list, rawjson.Value.Raw) }
 
 // Member is a key, or a path of keys with slashes, and a JSON text. The text "" means that the
 // object does not have the member; setting it removes the member.
@@ -246,13 +261,7 @@ func List(key string, items []string) Member {
 }
 
 // Words is a member with a list of strings, none for an empty one.
-func Words(key string, words []string) Member {
-	items := make([]string, len(words))
-	for i, s := range words {
-		items[i] = rawjson.Quote(s)
-	}
-	return List(key, items)
-}
+func Words(key string, words []string) Member { return List(key, TextsOf(words, rawjson.Quote)) }
 
 // Count is a member with a whole number, none for 0.
 func Count(key string, n int64) Member {

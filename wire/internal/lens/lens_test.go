@@ -31,6 +31,8 @@ func readTool(v rawjson.Value) (tool, error) {
 	return tool{name, v.Get("description").Str(), v.Get("schema").Raw()}, err
 }
 
+func sameTool(was, now tool) bool { return was == now }
+
 func toolMembers(_ rawjson.Value, t tool) ([]lens.Member, error) {
 	if t.schema != "" && t.schema[0] != '{' {
 		return nil, codec.Unencodablef("a schema that is not an object")
@@ -44,8 +46,8 @@ func ExampleRewrite() {
 	from := plain.Native(`{"name": "weather", "x-origin": 7}`)
 	now := tool{name: "weather", description: "The weather."}
 
-	edited, _ := lens.Rewrite(plain, from, now, readTool, toolMembers)
-	fresh, _ := lens.Rewrite(plain, nil, now, readTool, toolMembers)
+	edited, _ := lens.Rewrite(plain, from, now, sameTool, readTool, toolMembers)
+	fresh, _ := lens.Rewrite(plain, nil, now, sameTool, readTool, toolMembers)
 	fmt.Println(edited)
 	fmt.Println(fresh)
 	// Output:
@@ -73,7 +75,7 @@ func TestRewrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := lens.Rewrite(plain, plain.Native(c.from), c.now, readTool, toolMembers)
+			got, err := lens.Rewrite(plain, plain.Native(c.from), c.now, sameTool, readTool, toolMembers)
 			if c.want == "" {
 				require.ErrorIs(t, err, codec.ErrUnencodable)
 				return
@@ -82,7 +84,7 @@ func TestRewrite(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
-	got, err := lens.Rewrite(plain, &middleware.Native{Dialect: "other", Raw: "{"}, weather, readTool, toolMembers)
+	got, err := lens.Rewrite(plain, &middleware.Native{Dialect: "other", Raw: "{"}, weather, sameTool, readTool, toolMembers)
 	require.NoError(t, err)
 	require.Equal(t, `{"name":"weather"}`, got)
 }

@@ -44,8 +44,8 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 
 // Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4,
 // api/client.go: a line with a member error ends the stream with its text.
-func (s *stream) Fail(sent, _ int, _, message string) []byte {
-	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	return s.Buf.Frame(sent, "", string(Format{}.EncodeError(status, code, message)))
 }
 
 // EncodeError writes an error as the provider does. This format has no codes.

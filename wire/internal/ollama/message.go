@@ -322,7 +322,7 @@ func callTexts(calls []middleware.ToolCall, answer bool) ([]string, error) {
 			return nil, codec.Unencodablef("a call of kind %q", c.Kind)
 		}
 		var err error
-		if out[i], err = lens.Rewrite(on, c.Native, c, readCall, members); err != nil {
+		if out[i], err = lens.Rewrite(on, c.Native, c, codec.SameCall, readCall, members); err != nil {
 			return nil, err
 		}
 		v, err := codec.ParseObject(out[i])

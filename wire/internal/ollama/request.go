@@ -98,13 +98,9 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 // wherever they are now. The writer gets all of them in order, because a result without an id
 // belongs to a call by its place.
 func (h *request) messages(now []middleware.Message) ([]string, error) {
-	old := make([]lens.Entry, len(h.is.Messages))
-	for i, m := range h.is.Messages {
-		old[i] = lens.Entry{Message: m, Group: i}
-	}
 	w := writer{}
 	out := make([]string, len(now))
-	for i, run := range on.History(old, now, nil) {
+	for i, run := range on.History(h.is.Messages, nil, now, nil) {
 		if run.Same && now[i].Role != middleware.RoleTool && len(now[i].ToolCalls) == 0 {
 			out[i] = now[i].Native.Raw
 			continue

@@ -43,35 +43,20 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 // toolText returns t as an element of tools. That the provider is to enforce
 // the schema goes unsaid: this one does not.
 func toolText(t middleware.Tool) (string, error) {
-	v, err := on.Value(t.Native)
-	if err != nil {
-		return "", err
-	}
-	was := middleware.Tool{Kind: t.Kind, Strict: t.Strict}
-	if v.Exists() {
-		if was, err = readTool(v); err != nil {
-			return "", codec.Unencodablef("the Native of a tool is none")
-		}
-	}
-	switch {
-	case v.Exists() && codec.SameTool(t, was):
-		return v.Raw(), nil
-	case t.Kind != middleware.KindFunction:
-		return "", codec.Unencodablef("a tool of kind %q", t.Kind)
-	case t.Kind != was.Kind || t.Strict != was.Strict:
-		return "", codec.Unencodablef("another kind of tool, or its strictness")
-	}
-	if len(t.Parameters) > 0 {
-		if _, err := codec.Parse(string(t.Parameters)); err != nil {
-			return "", codec.Unencodablef("parameters that are not JSON")
-		}
-	}
-	return on.Write(v, toolMembers(v, was), toolMembers(v, t))
+	return lens.Rewrite(on, t.Native, t, codec.SameTool, readTool, toolMembers)
 }
 
 // toolMembers projects a function. v is the edited text: if a client gives the name twice,
 // both places change.
-func toolMembers(v rawjson.Value, t middleware.Tool) []lens.Member {
+func toolMembers(v rawjson.Value, t middleware.Tool) ([]lens.Member, error) {
+	switch _, err := codec.Parse(string(t.Parameters)); {
+	case t.Kind != middleware.KindFunction:
+		return nil, codec.Unencodablef("a tool of kind %q", t.Kind)
+	case v.Exists() && t.Strict:
+		return nil, codec.Unencodablef("the strictness of a tool")
+	case err != nil && len(t.Parameters) > 0:
+		return nil, codec.Unencodablef("parameters that are not JSON")
+	}
 	members := []lens.Member{
 		lens.Text("type", "function"),
 		lens.Text("function/name", t.Name),
@@ -81,5 +66,5 @@ func toolMembers(v rawjson.Value, t middleware.Tool) []lens.Member {
 	if v.Exists() && v.Get("name").Kind() == rawjson.String && v.Get("name").Str() == v.Get("function").Get("name").Str() {
 		members = append(members, lens.Text("name", t.Name))
 	}
-	return members
+	return members, nil
 }

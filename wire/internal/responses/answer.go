@@ -113,11 +113,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	raws := make([]string, len(items))
-	for i, o := range items {
-		raws[i] = o.raw
-	}
-	env, _, err := a.edit(resp, raws)
+	env, _, err := a.edit(resp, lens.TextsOf(items, func(o written) string { return o.raw }))
 	return env, err
 }
 

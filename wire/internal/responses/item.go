@@ -104,15 +104,7 @@ func newItem(v rawjson.Value) (item, error) {
 
 // newItems classifies the elements of list.
 func newItems(list rawjson.Value) ([]item, error) {
-	items := make([]item, 0, list.Len())
-	for v := range list.Each() {
-		it, err := newItem(v)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, it)
-	}
-	return items, nil
+	return lens.Convert(slices.Collect(list.Each()), newItem)
 }
 
 // answerItem classifies an item of an answer: what is out of shape is opaque.
@@ -175,32 +167,18 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 	if !ok {
 		return c, codec.Shapef("no call where a call should be")
 	}
-	c = middleware.ToolCall{Kind: f.kind, Name: f.name, Native: on.Native(v.Raw())}
-	if c.ID, err = word(v, f.id); err != nil {
-		return c, err
-	}
+	in := on.Reader()
+	c = middleware.ToolCall{Kind: f.kind, Name: f.name, ID: in.Name(v, f.id), Namespace: v.Get("namespace").Str(), Native: on.Native(v.Raw())}
 	if f.kind != middleware.KindBuiltin {
-		if c.Name, err = word(v, "name"); err != nil {
-			return c, err
-		}
+		c.Name = in.Name(v, "name")
 	}
-	c.Namespace = v.Get("namespace").Str()
 	args, key := arguments(v, f)
 	if k := args.Kind(); k == rawjson.Object || k == rawjson.Array && f.kind == middleware.KindBuiltin {
 		c.Arguments = codec.OneLine(args.Raw()) // as it is written
-		return c, nil
+	} else {
+		c.Arguments = in.Text(v, key)
 	}
-	c.Arguments, err = on.Text(v, key)
-	return c, err
-}
-
-// word is lens.Text for an id or a name. Some servers write numbers, which clients
-// read as text.
-func word(v rawjson.Value, name string) (string, error) {
-	if n := v.Get(name); n.Kind() == rawjson.Number {
-		return n.Raw(), nil
-	}
-	return on.Text(v, name)
+	return c, in.Err
 }
 
 // arguments returns the member with the arguments, and its key.

@@ -131,23 +131,16 @@ func joined(items []item) turn {
 
 // texts returns the texts of items.
 func texts(items []item) []string {
-	raws := make([]string, len(items))
-	for i, it := range items {
-		raws[i] = it.val.Raw()
-	}
-	return raws
+	return lens.TextsOf(items, func(it item) string { return it.val.Raw() })
 }
 
 // readAnswer is readTurn for the items of an answer. An output among them belongs to the
 // provider, and so does its call. A malformed item that is not a call is opaque. lost means
 // that the provider kept none of them.
 func readAnswer(values []rawjson.Value, lost bool) (turn, error) {
-	items := make([]item, len(values))
-	var err error
-	for i, v := range values {
-		if items[i], err = answerItem(v); err != nil {
-			return turn{}, err
-		}
+	items, err := lens.Convert(values, answerItem)
+	if err != nil {
+		return turn{}, err
 	}
 	hosted(items)
 	for i := range items {
@@ -452,11 +445,7 @@ func isBlock(p middleware.Part) bool {
 func readReasoning(v rawjson.Value) (middleware.Part, error) {
 	p := middleware.Part{Kind: middleware.PartReasoning, Native: on.Native(v.Raw())}
 	all, err := reasoningTexts(v)
-	texts := make([]string, len(all))
-	for i, t := range all {
-		texts[i] = t.Str()
-	}
-	p.Text = strings.Join(texts, between)
+	p.Text = strings.Join(lens.TextsOf(all, rawjson.Value.Str), between)
 	return p, err
 }
 

@@ -134,11 +134,7 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 // into instructions only if it came from there; any other one is an item.
 func (h *request) editInput(edit *lens.Edit, root rawjson.Value, req *middleware.Request) error {
 	messages := req.Messages
-	entries := make([]lens.Entry, len(h.turns))
-	for i, t := range h.turns {
-		entries[i] = lens.Entry{Message: t.message, Group: i}
-	}
-	runs := on.History(entries, messages, nil)
+	runs := on.History(h.is.Messages, nil, messages, nil)
 	if len(h.turns) > 0 && h.turns[0].place == asInstructions {
 		if len(runs) == 0 || runs[0].At[0] != 0 {
 			edit.Put(lens.None("instructions"))
@@ -184,7 +180,7 @@ func fresh(req *middleware.Request) (string, error) {
 		return "", codec.Unencodablef("Params are no JSON object")
 	}
 	in.provider = readProvider(params)
-	runs, first := on.History(nil, req.Messages, nil), lens.None("instructions")
+	runs, first := on.History(nil, nil, req.Messages, nil), lens.None("instructions")
 	if len(req.Messages) > 0 {
 		if text, ok := instructions(req.Messages[0]); ok {
 			runs, first = runs[1:], lens.Text("instructions", text)

@@ -612,10 +612,9 @@ func (it *partialItem) value(end rawjson.Value) (rawjson.Value, error) {
 			return on.Changed(v, lens.Raw(key, cmp.Or(it.full, it.pieces.JSON())))
 		}
 	case it.sort == isMessage && it.done == "" && !end.Exists():
-		raws := make([]string, len(it.blocks))
-		for i, b := range it.blocks {
-			raws[i] = on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), b.text.JSON()))
-		}
+		raws := lens.TextsOf(it.blocks, func(b block) string {
+			return on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), b.text.JSON()))
+		})
 		return on.Changed(v, lens.Raw("content", codec.Array(raws)))
 	}
 	return v, nil

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -213,7 +212,7 @@ func (h *request) toolTexts(req *middleware.Request) ([]string, error) {
 		case inside:
 			return nil, codec.Unencodablef("a change of a tool inside of what declares it")
 		}
-		raw, err := toolText(t, own.Tool)
+		raw, err := toolText(t)
 		if err != nil {
 			return nil, err
 		}
@@ -222,41 +221,27 @@ func (h *request) toolTexts(req *middleware.Request) ([]string, error) {
 	return raws, nil
 }
 
-// toolText returns t, which was the tool was: its own text with its changes, or a fresh text.
-// A fresh tool always has strict, because its default is true here. The name and the
-// description of a custom tool can change; a tool of the provider cannot.
-func toolText(t, was middleware.Tool) (string, error) {
-	v, err := on.Value(t.Native)
-	if err != nil {
-		return "", err
-	}
-	if v.Exists() && was.Native == nil { // of another request
-		if was, err = readTool(v); err != nil {
-			return "", codec.Unencodablef("the Native of a tool is none")
-		}
-	}
-	switch {
-	case !v.Exists() && t.Kind != middleware.KindFunction && t.Kind != middleware.KindCustom:
-		return "", codec.Unencodablef("a tool of kind %s that is not of this format", t.Kind)
-	case v.Exists() && codec.SameTool(was, t):
-		return v.Raw(), nil
-	case v.Exists() && (was.Kind != t.Kind || t.Kind != middleware.KindFunction &&
-		(t.Kind != middleware.KindCustom || !bytes.Equal(was.Parameters, t.Parameters) || was.Strict != t.Strict)):
-		return "", codec.Unencodablef("a change of a tool of kind %s", was.Kind)
-	}
-	members, err := toolMembers(t)
-	if err != nil {
-		return "", err
-	}
-	before, _ := toolMembers(was)
-	return on.Write(v, before, members)
+// toolText returns t: its own text with its changes, or a fresh text. A fresh tool always has
+// strict, because its default is true here. The name and the description of a custom tool can
+// change; a tool of the provider cannot.
+func toolText(t middleware.Tool) (string, error) {
+	return lens.Rewrite(on, t.Native, t, codec.SameTool, readTool, toolMembers)
 }
 
 // toolMembers projects a tool that the client runs. Parameters that are missing
 // are null: the provider demands the member.
-func toolMembers(t middleware.Tool) ([]lens.Member, error) {
+func toolMembers(v rawjson.Value, t middleware.Tool) ([]lens.Member, error) {
 	m := []lens.Member{lens.Text("type", "function"), lens.Text("name", t.Name), lens.Word("description", t.Description)}
-	if t.Kind == middleware.KindCustom {
+	kind, custom := t.Kind, t.Kind == middleware.KindCustom
+	if v.Exists() {
+		kind = toolKind(v, v.Get("type").Str())
+	}
+	switch {
+	case kind != t.Kind, v.Exists() && custom && (len(t.Parameters) > 0 || t.Strict):
+		return nil, codec.Unencodablef("a change of a tool of kind %s", kind)
+	case !custom && kind != middleware.KindFunction:
+		return nil, codec.Unencodablef("a tool of kind %s that is not of this format, or was changed", kind)
+	case custom:
 		m[0] = lens.Text("type", "custom")
 		return m, nil
 	}
