@@ -77,6 +77,11 @@ type Options struct {
 	// as sent, except for broken ids. Report.Status is middleware.Invalid, even if
 	// some calls are valid. With DropInvalid it is the status of the valid calls,
 	// and a note names the ids of the dropped ones.
+	//
+	// It also applies if the model call of a re-ask fails: Pass and DropInvalid
+	// return the last response, and the error wraps that failure. If the context
+	// has ended or a budget is exceeded (middleware.ErrBudget), the step returns
+	// the error.
 	OnExhausted  middleware.OnExhausted
 	UnknownTools UnknownTools
 	Properties   Properties // undeclared properties that the schema does not forbid

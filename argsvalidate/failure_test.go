@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
@@ -23,7 +26,9 @@ func TestModelErrorInAReaskKeepsTheLedger(t *testing.T) {
 	var found *middleware.ModelError
 	require.ErrorAs(t, out.err, &found)
 	require.Same(t, down, found)
-	require.Equal(t, down.Error(), out.err.Error())
+	require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
+	require.NotErrorIs(t, out.err, argsvalidate.ErrExhausted)
+	require.ErrorContains(t, out.err, "ended in attempt 2: "+down.Error())
 
 	require.Len(t, out.report.Attempts, 2)
 	first := out.report.Attempts[0]
@@ -32,6 +37,70 @@ func TestModelErrorInAReaskKeepsTheLedger(t *testing.T) {
 	require.NotEmpty(t, first.Replies)
 	require.ErrorIs(t, out.report.Attempts[1].Err, error(down))
 	require.EqualValues(t, 10, out.report.Usage().InputTokens)
+}
+
+// A re-ask that fails takes nothing away: with Pass and DropInvalid the caller gets the
+// response of the attempt before it.
+func TestModelErrorInAReask(t *testing.T) {
+	t.Parallel()
+	refused := &middleware.ModelError{StatusCode: 400}
+	for name, c := range map[string]struct {
+		policy middleware.OnExhausted
+		keep   batch.Policy
+		err    error
+		calls  int // of the response; 0 is an error
+	}{
+		"pass":             {middleware.Pass, 0, refused, 2},
+		"pass, network":    {middleware.Pass, 0, io.ErrUnexpectedEOF, 2},
+		"pass, nothing":    {middleware.Pass, 0, middleware.ErrNoResponse, 2},
+		"pass, a limit":    {middleware.Pass, 0, middleware.ErrNotSent, 2},
+		"pass, keep valid": {middleware.Pass, batch.KeepValid, refused, 2},
+		"drop":             {middleware.DropInvalid, 0, refused, 1},
+		"raise":            {0, 0, refused, 0},
+		"a budget":         {middleware.Pass, 0, middleware.ErrBudget, 0},
+		"cancelled":        {middleware.Pass, 0, context.Canceled, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			attempts := 0
+			var sent []middleware.Event
+			req := request()
+			req.Sink = func(e middleware.Event) error { sent = append(sent, e); return nil }
+			resp, err := argsvalidate.New(argsvalidate.Options{OnExhausted: c.policy, Batch: c.keep})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+				if attempts++; attempts == 1 {
+					return &middleware.Response{
+						Message:      middleware.Assistant("Well.", call("1", "weather", badWeather), call("2", "weather", goodWeather)),
+						FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{InputTokens: 7},
+					}, nil
+				}
+				if c.err == context.Canceled {
+					cancel()
+				}
+				return nil, c.err
+			})(ctx, req)
+			require.Equal(t, 2, attempts)
+			report := middleware.ReportOf(resp, err)
+			require.Len(t, report.Attempts, 2)
+			require.EqualValues(t, 7, report.Usage().InputTokens)
+			if c.calls == 0 {
+				require.ErrorIs(t, err, c.err)
+				require.ErrorIs(t, err, argsvalidate.ErrInvalid)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, resp.Message.ToolCalls, c.calls)
+			require.Equal(t, "Well.", resp.Message.Text())
+			require.Equal(t, 0, report.Final)
+			require.ErrorIs(t, report.Attempts[1].Err, c.err)
+			require.Contains(t, strings.Join(report.Notes, "\n"), "attempt 2 failed")
+			require.Equal(t, c.policy == middleware.Pass, report.Status == middleware.Invalid)
+			require.NotEmpty(t, sent)
+			require.Equal(t, middleware.EventToolCall, sent[len(sent)-1].Kind)
+			require.Equal(t, "2", sent[len(sent)-1].Call.ID, "only the valid call is shown")
+		})
+	}
 }
 
 func TestModelErrorAtFirst(t *testing.T) {

@@ -79,7 +79,7 @@ func (s *validateStep) run(ctx context.Context) (*middleware.Response, error) {
 		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall) && !errors.Is(err, ErrExhausted): // with ErrExhausted, an inner stack has re-asked
 			done, resp, err = s.afterRefusal(ctx, err)
 		case err != nil:
-			err = s.interrupted(ctx, err)
+			resp, err = s.afterFailure(ctx, err)
 		case unusable && s.kept == nil:
 			return s.tally.Finish(s.unusable(resp))
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !choicesHaveCalls(resp) && !s.missingCall(resp):
@@ -345,13 +345,20 @@ func (s *validateStep) endedError(ctx context.Context) error {
 	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, run.ContextError(ctx), s.asError())
 }
 
-// interrupted adds the issues of the last response to the error of a model call, if
-// ctx has ended.
-func (s *validateStep) interrupted(ctx context.Context, err error) error {
-	if s.attempt == 1 || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
-		return err
+// afterFailure ends the step after a model call that failed. A re-ask does not take away
+// what the caller had: with Pass and DropInvalid the last response is returned. The error
+// of ctx, of a budget and of the first attempt are errors with every policy.
+func (s *validateStep) afterFailure(ctx context.Context, err error) (*middleware.Response, error) {
+	if s.attempt == 1 {
+		return nil, err
 	}
-	return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, err, s.asError())
+	if ctx.Err() == nil && s.last != nil && !errors.Is(err, middleware.ErrBudget) {
+		if out, raised := s.exhausted(ctx, []error{ErrInvalid, err}); raised == nil {
+			s.tally.Note(fmt.Sprintf("attempt %d failed, so the last response was returned", s.attempt))
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, err, s.asError())
 }
 
 // asError returns the error for the last response, which is invalid.

@@ -26,8 +26,10 @@ type exceeded struct{}
 
 func (exceeded) Error() string { return "budget: exceeded" }
 
-// Is reports that the model call was not made.
-func (exceeded) Is(target error) bool { return target == middleware.ErrNotSent }
+// Is reports that the model call was not made, because of a budget.
+func (exceeded) Is(target error) bool {
+	return target == middleware.ErrNotSent || target == middleware.ErrBudget
+}
 
 // ErrorType returns the word for labels and clients.
 func (exceeded) ErrorType() string { return "budget" }

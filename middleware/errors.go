@@ -26,6 +26,10 @@ var ErrUnencodable = errors.New("wire: change has no place in this format")
 // them. package heal returns the provider's refusal then.
 var ErrNotSent = errors.New("middleware: model call was not made")
 
+// ErrBudget means that a budget of the program is exceeded. It ends a step with every
+// OnExhausted: a program that sets a budget wants to know.
+var ErrBudget = errors.New("middleware: budget exceeded")
+
 // ErrNoResponse is the error that Tally.Call returns if a model call returned
 // neither a response nor an error.
 var ErrNoResponse = errors.New("middleware: model call returned neither a response nor an error")
