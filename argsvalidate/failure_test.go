@@ -103,6 +103,24 @@ func TestModelErrorInAReask(t *testing.T) {
 	}
 }
 
+// The same for a response without the call that the request demands.
+func TestModelErrorInAReaskForACall(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	for policy, passes := range map[middleware.OnExhausted]bool{middleware.Pass: true, middleware.Raise: false, middleware.DropInvalid: false, 0: false} {
+		req := request()
+		req.ToolChoice.Mode = middleware.ToolRequired
+		out := run(t, argsvalidate.Options{OnExhausted: policy}, req, middlewaretest.Text("No."), middlewaretest.Fail(down))
+		require.Len(t, out.report.Attempts, 2)
+		if passes {
+			require.NoError(t, out.err)
+			require.Equal(t, "No.", out.resp.Message.Text())
+			continue
+		}
+		require.ErrorIs(t, out.err, down, policy)
+	}
+}
+
 func TestModelErrorAtFirst(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong key")

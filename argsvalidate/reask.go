@@ -107,16 +107,21 @@ func (s *validateStep) missingCall(resp *middleware.Response) bool {
 // afterNoCall decides what follows a response without the required call: a re-ask, else
 // an error or (with Pass) the response.
 func (s *validateStep) afterNoCall() (again, raises bool) {
-	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
-	if p := s.tools.find(s.req.ToolChoice.Name, ""); p.declared() {
-		limit, policy = p.options.MaxAttempts, p.options.OnExhausted
-	}
+	limit, policy := s.missingCallOptions()
 	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
 	if !inside && !s.askedForCall && s.attempt < limit { // an inner middleware such as textcall has already re-asked
 		return true, false
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
 	return false, policy != middleware.Pass
+}
+
+// missingCallOptions returns the options for a response without the required call.
+func (s *validateStep) missingCallOptions() (maxAttempts int, policy middleware.OnExhausted) {
+	if p := s.tools.find(s.req.ToolChoice.Name, ""); p.declared() {
+		return p.options.MaxAttempts, p.options.OnExhausted
+	}
+	return s.v.o.MaxAttempts, s.v.o.OnExhausted
 }
 
 // askForCall makes the next request, with a user message that requires a call.

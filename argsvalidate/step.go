@@ -353,7 +353,13 @@ func (s *validateStep) afterFailure(ctx context.Context, err error) (*middleware
 		return nil, err
 	}
 	if ctx.Err() == nil && s.last != nil && !errors.Is(err, middleware.ErrBudget) {
-		if out, raised := s.exhausted(ctx, []error{ErrInvalid, err}); raised == nil {
+		var out *middleware.Response
+		if _, policy := s.missingCallOptions(); anyInvalid(s.outputVerdicts()) {
+			out, _ = s.exhausted(ctx, []error{ErrInvalid, err})
+		} else if policy == middleware.Pass { // the last response had no call, and the request demands one
+			out = s.accepted(s.last)
+		}
+		if out != nil {
 			s.tally.Note(fmt.Sprintf("attempt %d failed, so the last response was returned", s.attempt))
 			return out, nil
 		}
