@@ -17,12 +17,15 @@ import (
 // without a gateway, marked.
 func TestFailedReask(t *testing.T) {
 	t.Parallel()
+	fails := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"no"}}`, status) }
+	}
 	whole := chatAnswer(bad)
 	stream := "data: " + strings.Replace(strings.Replace(strings.Replace(whole, `"message"`, `"delta"`, 1), `"tool_calls":[{`, `"tool_calls":[{"index":0,`, 1), "chat.completion", "chat.completion.chunk", 1) + "\n\ndata: [DONE]\n\n"
 	for name, second := range map[string]http.HandlerFunc{
-		"400":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"no"}}`, 400) },
-		"429":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"slow"}}`, 429) },
-		"529":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"busy"}}`, 529) },
+		"400":    fails(http.StatusBadRequest),
+		"429":    fails(http.StatusTooManyRequests),
+		"529":    fails(529),
 		"breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"an HTML page": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
