@@ -152,7 +152,7 @@ func (e *element) close(arguments string) reading {
 
 // inside returns a raw value without the line breaks and the CDATA that the markup adds.
 // A line break at the end is removed only if there is one at the beginning: vLLM removes
-// both, and llama.cpp removes those of the model's template.
+// both, and llama.cpp removes the line breaks of the model's template.
 func (f *form) inside(value string) string {
 	const open, closing = "<![CDATA[", "]]>"
 	if inner, ok := strings.CutPrefix(value, "\n"); ok && f.lines {

@@ -72,7 +72,7 @@ func compileUnlooped(tree func() any, o Options, x extras) (*Schema, error) {
 	return s, err
 }
 
-// unreadable returns the error for a schema text that does not parse: it is no JSON, or too large.
+// unreadable returns the error for a schema text that does not parse: it is not JSON, or too large.
 func unreadable(err error) error {
 	if e, ok := errors.AsType[*rawjson.Error](err); ok && (e.Code == rawjson.Size || e.Code == rawjson.Depth || e.Code == rawjson.Digits) {
 		return fmt.Errorf("schema is past the limits: %w", err)

@@ -215,7 +215,7 @@ func (r rules) refuse(ms []middleware.Message) (int, string) {
 	for i := 0; i < len(ms); i++ {
 		m := ms[i]
 		if m.Role == middleware.RoleSystem && previous != middleware.RoleSystem && !r.systemTop {
-			continue // it is no turn
+			continue // it is not a turn
 		}
 		if why := r.badRole(m, previous); why != "" {
 			return i, why
