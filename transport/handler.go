@@ -112,8 +112,10 @@ func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		_ = resp.Body.Close()
 		return nil, errSwitched
 	}
-	withoutOwnHeaders(resp.Header)
-	withoutOwnHeaders(resp.Trailer)
+	if proxy.WithoutOwn(resp.Header); resp.StatusCode != http.StatusSwitchingProtocols {
+		proxy.WithoutHops(resp.Header)
+	}
+	proxy.WithoutOwn(resp.Trailer)
 	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody { // after 101 the body is a connection
 		resp.Body = &upstreamBody{resp.Body, resp}
 	}
@@ -130,7 +132,7 @@ type upstreamBody struct {
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		withoutOwnHeaders(b.resp.Trailer)
+		proxy.WithoutOwn(b.resp.Trailer)
 	}
 	return n, err
 }

@@ -53,7 +53,7 @@ func WithClient(ctx context.Context) context.Context {
 func newClient(w http.ResponseWriter, r *http.Request) *Client {
 	c := &Client{
 		ResponseWriter: w, control: http.NewResponseController(w),
-		switches: r.Header.Get("Upgrade") != "", continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		switches: strings.EqualFold(strings.Join(r.Header["Upgrade"], ","), "websocket"), continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 		streams: r.ProtoMajor > 1,
 	}
 	// The upstream may answer before it has read the whole request. Without
@@ -75,7 +75,7 @@ func (c *Client) Direct() bool { return c != nil && !c.switches }
 func (c *Client) Begin(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	withoutHops(resp.Header)
+	WithoutHops(resp.Header)
 	h := c.Header()
 	for k, values := range resp.Header {
 		if own, ok := h[k]; ok {
@@ -169,7 +169,7 @@ func (c *Client) Trail(trailers http.Header, announced int) {
 // request when the response has begun. Then it must not wait for a slow client: over
 // HTTP/2 all streams of the connection to the upstream wait for its return.
 func (c *Client) informed(status int, header textproto.MIMEHeader) error {
-	if !c.mu.TryLock() {
+	if status == http.StatusSwitchingProtocols || !c.mu.TryLock() { // an upstream may send 101 over HTTP/2, where it means nothing
 		return nil
 	}
 	defer c.mu.Unlock()
@@ -179,6 +179,7 @@ func (c *Client) informed(status int, header textproto.MIMEHeader) error {
 	h := c.Header()
 	own := maps.Clone(h) // of middlewares around the proxy
 	maps.Copy(h, header)
+	WithoutHops(WithoutOwn(h))
 	// With this header net/http sends a copy of the map over HTTP/2. Otherwise, if the
 	// client goes away meanwhile, another goroutine still reads the map, and the next
 	// change of it ends the program ("concurrent map iteration and map write").
