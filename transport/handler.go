@@ -24,7 +24,7 @@ import (
 //
 // A path with a ".." segment in any spelling gets the status 400, and CONNECT
 // and TRACE get 405. A POST request on the path of a model call cannot upgrade its
-// connection; other requests can. Unlike a Hook, a Handler also validates
+// connection; other requests can upgrade it to a WebSocket. Unlike a Hook, a Handler also validates
 // requests that are signed, digested or sent with trailers, because a client's
 // headers must not turn validation off. If the chain changes a request body, as
 // in a re-ask, its digests are removed. A changed body of a signed request is

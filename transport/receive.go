@@ -361,7 +361,7 @@ func (t *Transport) bypassPath(req *http.Request, next next) (*http.Response, er
 	resp, err := next(out)
 	switch {
 	case offers == nil || !offers.Load():
-		if _, codec := t.formatOf(req); codec != nil || isStored(req) {
+		if _, codec := t.formatOf(req); (codec != nil || isStored(req)) && err == nil && resp.StatusCode/100 != 3 {
 			return markUnchecked(req, resp, err)
 		}
 		return resp, err
