@@ -114,15 +114,38 @@ func (c *Client) writeHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Write fails after the request is over.
-func (c *Client) Write(p []byte) (int, error) {
+// A client that takes none of writePiece bytes for writeGrace is gone.
+const (
+	writePiece = 64 << 10
+	writeGrace = 5 * time.Minute
+)
+
+// Write fails after the request is over, and if the client reads nothing for writeGrace.
+func (c *Client) Write(p []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
 		return 0, errOver
 	}
 	c.bare = false
-	return c.ResponseWriter.Write(p)
+	for {
+		c.limitWrite(writeGrace)
+		k, err := c.ResponseWriter.Write(p[n:min(len(p), n+writePiece)])
+		if n += k; err != nil || n >= len(p) {
+			c.limitWrite(0)
+			return n, err
+		}
+	}
+}
+
+// limitWrite sets the time that the next Write or Flush may take; 0 means no limit. Over HTTP/2, a
+// deadline also ends a response to which nothing is written. Over HTTP/1 the server clears it.
+func (c *Client) limitWrite(grace time.Duration) {
+	if grace > 0 {
+		_ = c.control.SetWriteDeadline(time.Now().Add(grace))
+	} else if c.streams {
+		_ = c.control.SetWriteDeadline(time.Time{})
+	}
 }
 
 // FlushError is for http.ResponseController.
@@ -139,6 +162,8 @@ func (c *Client) flush() error {
 		return nil
 	}
 	c.flushed = true
+	c.limitWrite(writeGrace)
+	defer c.limitWrite(0)
 	if err := c.control.Flush(); !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
