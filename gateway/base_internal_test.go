@@ -226,3 +226,81 @@ func TestDurations(t *testing.T) {
 	require.Zero(t, b.ResponseHeaderTimeout)
 	require.EqualError(t, Timeouts{Idle: -5}.validate(), "gateway: timeouts: idle: must not be negative, got -5ns")
 }
+
+// pipes is a listener whose connections are made by dial. Nothing that the server writes to a
+// stuck connection arrives.
+type pipes struct {
+	conns chan net.Conn
+	stuck atomic.Bool
+	dials atomic.Int32
+}
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p.dials.Add(1)
+	p.conns <- &stuckConn{server, p, p.dials.Load()}
+	return client, nil
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (p *pipes) Close() error   { return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+type stuckConn struct {
+	net.Conn
+	of *pipes
+	n  int32
+}
+
+func (c *stuckConn) Write(p []byte) (int, error) {
+	if c.of.stuck.Load() && c.n == 1 {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// TestStuckHTTP2: a connection that is stuck leaves the pool. Without pings, each request on it
+// would wait for its own timeout.
+func TestStuckHTTP2(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+		p := &pipes{conns: make(chan net.Conn, 1)}
+		up := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })}
+		go func() { _ = up.Serve(p) }()
+		base := newBase(Timeouts{})
+		base.Protocols, base.DialContext = protocols, p.dial
+		ask := func() (string, error) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x/", nil)
+			require.NoError(t, err)
+			resp, err := base.RoundTrip(req)
+			if err != nil {
+				return "", err
+			}
+			defer resp.Body.Close()
+			b, err := io.ReadAll(resp.Body)
+			return string(b), err
+		}
+		got, err := ask()
+		require.NoError(t, err)
+		require.Equal(t, "HTTP/2.0", got)
+		p.stuck.Store(true)
+		start := time.Now()
+		_, err = ask()
+		require.Error(t, err)
+		require.Less(t, time.Since(start), time.Minute)
+		got, err = ask()
+		require.NoError(t, err)
+		require.Equal(t, "HTTP/2.0", got)
+		require.EqualValues(t, 2, p.dials.Load(), "a new connection")
+		base.CloseIdleConnections()
+		close(p.conns)
+		require.NoError(t, up.Close())
+	})
+}

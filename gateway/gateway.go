@@ -150,6 +150,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, errUnreadBody): // of the client's connection: no response can be sent
 		panic(http.ErrAbortHandler)
+	case errors.Is(err, errModel):
+		refuse(w, r, http.StatusBadRequest, "invalid_body", err.Error())
+		return
 	case err != nil:
 		refuse(w, r, http.StatusNotFound, "unknown_upstream", err.Error())
 		return

@@ -1,20 +1,16 @@
 package gateway
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/toolmend/toolmend/internal/proxy"
-	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/transport"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -27,6 +23,7 @@ type state struct {
 	recorder  *recorder    // nil if nothing is recorded
 	adminHere bool         // the main listener serves the metrics and the page
 	page      http.Handler // nil if there is no page
+	decoders  map[string]transport.Decoder
 }
 
 // upstream is an Upstream that is ready to serve.
@@ -53,7 +50,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &state{guard: guard, admin: c.adminGuard(), adminHere: c.AdminListen == "" && guard.loopback}
+	s := &state{guard: guard, admin: c.adminGuard(), adminHere: c.AdminListen == "" && guard.loopback, decoders: g.decoders()}
 	observers := []observer{g.metrics}
 	if g.options.Logger != nil {
 		observers = append(observers, logger{g.options.Logger})
@@ -142,9 +139,9 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	if !byModel {
 		return matching[0].pipeline, r, nil
 	}
-	model, r, err := modelOf(w, r)
+	model, r, err := s.modelOf(w, r, matching)
 	if err != nil {
-		return nil, r, errUnreadBody
+		return nil, r, err
 	}
 	up := cmp.Or(pick(matching, model), s.fallback)
 	if up == nil || up.config.Prefix != matching[0].config.Prefix {
@@ -196,33 +193,6 @@ func withoutPrefix(r *http.Request, prefix string) *http.Request {
 	}
 	out.URL = &to
 	return out
-}
-
-// maxModelBody is the largest body that is read to find the model.
-const maxModelBody = 64 << 20
-
-// modelOf returns the model that a model call names: in its body, or for Gemini
-// in its path. It is "" for every other request, and for a body that cannot be
-// read. The returned request has its body again.
-func modelOf(w http.ResponseWriter, r *http.Request) (string, *http.Request, error) {
-	if r.Method != http.MethodPost || formatOf(r) == nil {
-		return "", r, nil
-	}
-	last := path.Base(r.URL.Path)
-	if model, _, ok := strings.Cut(last, ":"); ok {
-		return model, r, nil
-	}
-	body, err := io.ReadAll(io.LimitReader(proxy.Steady(w, r.Body), maxModelBody+1))
-	if err != nil {
-		return "", r, err
-	}
-	out := r.WithContext(r.Context())
-	out.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
-	doc, _ := rawjson.Parse(string(body), rawjson.Limits{Bytes: maxModelBody, Depth: -1, Number: -1, Exponent: -1})
-	return doc.Root().Get("model").Str(), out, nil
 }
 
 // formatOf returns the codec of the path of r, or nil.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -89,7 +90,7 @@ func (a *attempt) clientHeader() *http.Response {
 		r.Header = http.Header{}
 	}
 	r.Request = a.exchange.req
-	withoutOwnHeaders(r.Header)
+	proxy.WithoutOwn(r.Header)
 	if a.inflate {
 		r.Header.Del("Content-Encoding")
 		r.Header.Del("Content-Length")

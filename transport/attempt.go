@@ -229,7 +229,7 @@ func (x *exchange) networkFailure(ctx context.Context, a *attempt, err error) er
 
 // read reads the response of an attempt.
 func (x *exchange) read(ctx context.Context, a *attempt) (*middleware.Response, error) {
-	if a.resp.StatusCode >= 400 {
+	if isError(a.resp.StatusCode) {
 		return nil, x.readRefusal(ctx, a)
 	}
 	if err := x.redirectError(a.resp); err != nil {

@@ -24,7 +24,7 @@ import (
 //
 // A path with a ".." segment in any spelling gets the status 400, and CONNECT
 // and TRACE get 405. A POST request on the path of a model call cannot upgrade its
-// connection; other requests can. Unlike a Hook, a Handler also validates
+// connection; other requests can upgrade it to a WebSocket. Unlike a Hook, a Handler also validates
 // requests that are signed, digested or sent with trailers, because a client's
 // headers must not turn validation off. If the chain changes a request body, as
 // in a re-ask, its digests are removed. A changed body of a signed request is
@@ -112,8 +112,10 @@ func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		_ = resp.Body.Close()
 		return nil, errSwitched
 	}
-	withoutOwnHeaders(resp.Header)
-	withoutOwnHeaders(resp.Trailer)
+	if proxy.WithoutOwn(resp.Header); resp.StatusCode != http.StatusSwitchingProtocols {
+		proxy.WithoutHops(resp.Header)
+	}
+	proxy.WithoutOwn(resp.Trailer)
 	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody { // after 101 the body is a connection
 		resp.Body = &upstreamBody{resp.Body, resp}
 	}
@@ -130,7 +132,7 @@ type upstreamBody struct {
 func (b *upstreamBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		withoutOwnHeaders(b.resp.Trailer)
+		proxy.WithoutOwn(b.resp.Trailer)
 	}
 	return n, err
 }

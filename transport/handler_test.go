@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -178,7 +179,8 @@ func TestHandlerForwardsUntouched(t *testing.T) {
 
 // TestHandlerUpgrade: behind an upgrade no call could be validated. So a model
 // call is sent without one, as Java's client asks for h2c with each request, and
-// an upstream that switches all the same is refused.
+// an upstream that switches all the same is refused. Elsewhere only a WebSocket
+// passes: through h2c, a client could send model calls.
 func TestHandlerUpgrade(t *testing.T) {
 	t.Parallel()
 	var asked string
@@ -189,27 +191,32 @@ func TestHandlerUpgrade(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nunchecked")
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+cmp.Or(asked, "h2c")+"\r\n\r\nunchecked")
 	}))
 	t.Cleanup(s.Close)
 	at := proxy(t, toys(), s.URL)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	for _, c := range []struct {
-		path   string
-		asked  string
-		status int
-	}{{"/v1/toy", "", http.StatusBadGateway}, {"/other", "h2c", http.StatusSwitchingProtocols}} {
+		path, upgrade string
+		asked         string
+		status        int
+	}{
+		{"/v1/toy", "h2c", "", http.StatusBadGateway},
+		{"/other", "h2c", "", http.StatusBadGateway},
+		{"/other", "websocket, h2c", "", http.StatusBadGateway},
+		{"/other", "websocket", "websocket", http.StatusSwitchingProtocols},
+	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+c.path, strings.NewReader(ask(false)))
 		require.NoError(t, err)
 		req.Header.Set("Connection", "Upgrade")
-		req.Header.Set("Upgrade", "h2c")
+		req.Header.Set("Upgrade", c.upgrade)
 		resp, err := client.Do(req)
 		require.NoError(t, err)
 		text := read(t, resp)
 		require.Equal(t, c.status, resp.StatusCode, text)
 		require.Equal(t, c.asked, asked)
-		require.Equal(t, c.path == "/other", strings.Contains(text, "unchecked"))
+		require.Equal(t, c.status == http.StatusSwitchingProtocols, strings.Contains(text, "unchecked"))
 	}
 }
 

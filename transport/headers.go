@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -20,7 +19,6 @@ const (
 	rescuedHeader  = "X-Toolmend-Rescued"
 	healedHeader   = "X-Toolmend-Healed"
 	overheadHeader = "X-Toolmend-Overhead-Ms"
-	headerPrefix   = "X-Toolmend-"
 )
 
 // Values of statusHeader. A response without a call has no status.
@@ -40,16 +38,6 @@ func statusOf(resp *middleware.Response) string {
 		return unchecked
 	}
 	return ""
-}
-
-// withoutOwnHeaders removes the headers of this package from h, and returns h.
-func withoutOwnHeaders(h http.Header) http.Header {
-	for k := range h {
-		if len(k) >= len(headerPrefix) && strings.EqualFold(k[:len(headerPrefix)], headerPrefix) {
-			delete(h, k)
-		}
-	}
-	return h
 }
 
 // comment ends a stream with an invalid call, if clients of the format accept comments.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -99,6 +100,15 @@ func (t *Transport) receive(req *http.Request, client *proxy.Client) (*received,
 		in.route = bypass
 	}
 	return in, nil
+}
+
+// storedAnswers are the paths at which providers return answers that they stored: responses and
+// chat completions, items of a conversation, results of a batch.
+var storedAnswers = regexp.MustCompile(`/(responses|chat/completions|conversations|batches|files)/[^/]+(/|$)`)
+
+// isStored reports whether the response to req may hold a stored answer, which is not validated.
+func isStored(req *http.Request) bool {
+	return req.URL != nil && (req.Method == http.MethodGet || strings.HasSuffix(req.URL.Path, "/cancel")) && storedAnswers.MatchString(req.URL.Path)
 }
 
 // formatOf returns the codec that has the path of req, or nil, and the URL with that path.
@@ -339,8 +349,9 @@ func (t *Transport) lenientFormat(in *received) wire.Codec {
 	return nil
 }
 
-// bypassPath sends a request whose path belongs to no format. If it offers tools, the calls of
-// its response are not validated: the response is marked, or refused with RejectUnknownPaths.
+// bypassPath sends a request that is no POST on the path of a format. If it offers tools, the calls
+// of its response are not validated: the response is marked, or refused with RejectUnknownPaths.
+// A response that may hold a stored answer is marked too.
 func (t *Transport) bypassPath(req *http.Request, next next) (*http.Response, error) {
 	var end error
 	if t.options.RejectUnknownPaths {
@@ -350,6 +361,9 @@ func (t *Transport) bypassPath(req *http.Request, next next) (*http.Response, er
 	resp, err := next(out)
 	switch {
 	case offers == nil || !offers.Load():
+		if _, codec := t.formatOf(req); (codec != nil || isStored(req)) && err == nil && resp.StatusCode/100 != 3 {
+			return markUnchecked(req, resp, err)
+		}
 		return resp, err
 	case end == nil:
 		return markUnchecked(req, resp, err)
@@ -373,7 +387,7 @@ func markUnread(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil || resp == nil {
 		return resp, err
 	}
-	withoutOwnHeaders(resp.Header)
+	proxy.WithoutOwn(resp.Header)
 	if emptyReason(resp) == "" {
 		if resp.Header == nil {
 			resp.Header = http.Header{}

@@ -27,13 +27,17 @@ func (x *exchange) strict() bool { return x.tools && !x.t.options.PassUnreadable
 // emptyReason returns the reason why clients do not read an answer in a response, or "".
 func emptyReason(resp *http.Response) string {
 	switch {
-	case resp.StatusCode < 200 || resp.StatusCode >= 400 || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
+	case resp.StatusCode < 200 || isError(resp.StatusCode) || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
 		return "status " + http.StatusText(resp.StatusCode)
 	case resp.Body == nil || resp.Body == http.NoBody || resp.ContentLength == 0:
 		return "no body"
 	}
 	return ""
 }
+
+// isError reports whether all clients take a response with this status for an error. Some read an
+// answer in one with a status from 600 on.
+func isError(status int) bool { return status >= 400 && status < 600 }
 
 // unsupported returns the reason why the codec must not read a response, or nil. The error wraps
 // errOpaque if the body cannot be searched either.

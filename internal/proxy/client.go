@@ -53,7 +53,7 @@ func WithClient(ctx context.Context) context.Context {
 func newClient(w http.ResponseWriter, r *http.Request) *Client {
 	c := &Client{
 		ResponseWriter: w, control: http.NewResponseController(w),
-		switches: r.Header.Get("Upgrade") != "", continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		switches: strings.EqualFold(strings.Join(r.Header["Upgrade"], ","), "websocket"), continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
 		streams: r.ProtoMajor > 1,
 	}
 	// The upstream may answer before it has read the whole request. Without
@@ -75,7 +75,7 @@ func (c *Client) Direct() bool { return c != nil && !c.switches }
 func (c *Client) Begin(resp *http.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	withoutHops(resp.Header)
+	WithoutHops(resp.Header)
 	h := c.Header()
 	for k, values := range resp.Header {
 		if own, ok := h[k]; ok {
@@ -114,15 +114,38 @@ func (c *Client) writeHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Write fails after the request is over.
-func (c *Client) Write(p []byte) (int, error) {
+// A client that takes none of writePiece bytes for writeGrace is gone.
+const (
+	writePiece = 64 << 10
+	writeGrace = 5 * time.Minute
+)
+
+// Write fails after the request is over, and if the client reads nothing for writeGrace.
+func (c *Client) Write(p []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
 		return 0, errOver
 	}
 	c.bare = false
-	return c.ResponseWriter.Write(p)
+	for {
+		c.limitWrite(writeGrace)
+		k, err := c.ResponseWriter.Write(p[n:min(len(p), n+writePiece)])
+		if n += k; err != nil || n >= len(p) {
+			c.limitWrite(0)
+			return n, err
+		}
+	}
+}
+
+// limitWrite sets the time that the next Write or Flush may take; 0 means no limit. Over HTTP/2, a
+// deadline also ends a response to which nothing is written. Over HTTP/1 the server clears it.
+func (c *Client) limitWrite(grace time.Duration) {
+	if grace > 0 {
+		_ = c.control.SetWriteDeadline(time.Now().Add(grace))
+	} else if c.streams {
+		_ = c.control.SetWriteDeadline(time.Time{})
+	}
 }
 
 // FlushError is for http.ResponseController.
@@ -139,6 +162,8 @@ func (c *Client) flush() error {
 		return nil
 	}
 	c.flushed = true
+	c.limitWrite(writeGrace)
+	defer c.limitWrite(0)
 	if err := c.control.Flush(); !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -169,7 +194,7 @@ func (c *Client) Trail(trailers http.Header, announced int) {
 // request when the response has begun. Then it must not wait for a slow client: over
 // HTTP/2 all streams of the connection to the upstream wait for its return.
 func (c *Client) informed(status int, header textproto.MIMEHeader) error {
-	if !c.mu.TryLock() {
+	if status == http.StatusSwitchingProtocols || !c.mu.TryLock() { // an upstream may send 101 over HTTP/2, where it means nothing
 		return nil
 	}
 	defer c.mu.Unlock()
@@ -179,6 +204,7 @@ func (c *Client) informed(status int, header textproto.MIMEHeader) error {
 	h := c.Header()
 	own := maps.Clone(h) // of middlewares around the proxy
 	maps.Copy(h, header)
+	WithoutHops(WithoutOwn(h))
 	// With this header net/http sends a copy of the map over HTTP/2. Otherwise, if the
 	// client goes away meanwhile, another goroutine still reads the map, and the next
 	// change of it ends the program ("concurrent map iteration and map write").

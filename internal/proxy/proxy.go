@@ -92,7 +92,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *proxy) exchange(c *Client, r *http.Request) {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: c.informed})
 	resp, err := p.base.RoundTrip(p.outgoing(ctx, r))
-	if err == nil && resp.StatusCode < http.StatusOK { // net/http panics at a status below 100
+	if err == nil && (resp.StatusCode < http.StatusOK || resp.StatusCode > maxStatus) { // net/http panics at a status that does not have three digits
 		_ = resp.Body.Close()
 		err = errStatus
 	}
@@ -111,7 +111,10 @@ func (p *proxy) exchange(c *Client, r *http.Request) {
 	}
 }
 
-var errStatus = errors.New("proxy: the upstream switched protocols without being asked, or ended its answer with a status below 200")
+// maxStatus is the highest status. Source: RFC 9110, section 15.
+const maxStatus = 999
+
+var errStatus = errors.New("proxy: the upstream switched protocols without being asked, or ended its answer with a status below 200 or above 999")
 
 // failed responds to a request that got no response.
 func (p *proxy) failed(c *Client, r *http.Request, err error) {
@@ -130,7 +133,7 @@ func (p *proxy) outgoing(ctx context.Context, r *http.Request) *http.Request {
 	if r.ContentLength == 0 {
 		out.Body = nil // http.Transport may then repeat the request on another connection
 	}
-	withoutHops(out.Header)
+	WithoutHops(out.Header)
 	if hasToken(r.Header["Te"], "trailers") {
 		out.Header.Set("Te", "trailers")
 	}
@@ -143,6 +146,7 @@ func (p *proxy) outgoing(ctx context.Context, r *http.Request) *http.Request {
 		out.Host = r.Host
 	}
 	out.URL.Opaque = spelled(r.URL, &p.to)
+	out.URL.RawQuery = strings.ReplaceAll(out.URL.RawQuery, " ", "%20")
 	out.Trailer = r.Trailer // this map gets the values after the body
 	return out
 }
@@ -156,8 +160,9 @@ func IsSigned(r *http.Request) bool {
 // hops are the headers that belong to a connection even if Connection does not name them.
 var hops = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
-// withoutHops removes the hop-by-hop headers from h.
-func withoutHops(h http.Header) {
+// WithoutHops removes the hop-by-hop headers from h. A base that adds headers to a response calls
+// it first: otherwise the upstream's Connection header may name them.
+func WithoutHops(h http.Header) {
 	for _, names := range h["Connection"] {
 		for name := range strings.SplitSeq(names, ",") {
 			h.Del(strings.TrimSpace(name))
@@ -166,6 +171,17 @@ func withoutHops(h http.Header) {
 	for _, k := range hops {
 		delete(h, k)
 	}
+}
+
+// WithoutOwn removes the headers that only the gateway may set, and returns h.
+func WithoutOwn(h http.Header) http.Header {
+	const prefix = "X-Toolmend-"
+	for k := range h {
+		if len(k) >= len(prefix) && strings.EqualFold(k[:len(prefix)], prefix) {
+			delete(h, k)
+		}
+	}
+	return h
 }
 
 // hasToken reports whether a header, a list of words, has one of them.
@@ -185,7 +201,7 @@ func hasToken(values []string, token string) bool {
 // percent-encoded into a URL, such as "|", if the client did not encode them.
 func spelled(in, to *url.URL) string {
 	raw := in.RawPath
-	if raw == "" || raw == in.EscapedPath() {
+	if raw == "" || raw == in.EscapedPath() || strings.Contains(raw, " ") { // over HTTP/1, a path ends at a space
 		return ""
 	}
 	if plain, err := url.PathUnescape(raw); err != nil || plain != in.Path {

@@ -45,6 +45,34 @@ func sent(t *testing.T, to *url.URL, base http.RoundTripper, request string) str
 
 const end = "HTTP/1.1\nHost: x\nConnection: close\n\n"
 
+// TestTargetWithSpaces: HTTP/2 allows a space in a path. In HTTP/1 it would end the target.
+func TestTargetWithSpaces(t *testing.T) {
+	t.Parallel()
+	var got string
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RequestURI }))
+	t.Cleanup(s.Close)
+	to, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.URL, err = url.ParseRequestURI("/a b|?c d")
+	require.NoError(t, err)
+	proxy.New(to, http.DefaultTransport, nil).ServeHTTP(httptest.NewRecorder(), r)
+	require.Equal(t, "/a%20b%7C?c%20d", got)
+}
+
+// TestLongStatus: over HTTP/2 a status may have more than three digits.
+func TestLongStatus(t *testing.T) {
+	t.Parallel()
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 2000, Body: http.NoBody, Request: r}, nil
+	})
+	w := httptest.NewRecorder()
+	proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, func(w http.ResponseWriter, _ *http.Request, status int, code, _ string) {
+		http.Error(w, code, status)
+	}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Equal(t, http.StatusBadGateway, w.Code)
+}
+
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"", "/", "/base"} {

@@ -93,6 +93,7 @@ func (s *server) newServer(h http.Handler) *http.Server {
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetHTTP2(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
+	srv.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second} // a client that is gone must not keep its place
 	return srv
 }
 
