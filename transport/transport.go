@@ -23,8 +23,9 @@
 // A response without words for calls that the chain accepts unchanged is
 // returned as the provider sent it. Package wire writes every other response
 // from what was decoded and validated, so all clients read the same calls. The
-// status and the headers stay. After a re-ask, usage is the sum over all
-// attempts. A middleware may also respond itself, with a message that it wrote
+// status and the headers stay. The usage is that of the attempt which the response came
+// from, because clients derive the size of their context from it. Of a response that was
+// joined from several attempts it is the last one's. [Call.Report] has the sum. A middleware may also respond itself, with a message that it wrote
 // or a response that it stored, in any format. Such a response is written in
 // the client's format, and as a stream if the client asked for one. The
 // provider does not know its id, so a client of OpenAI Responses cannot
@@ -167,7 +168,8 @@ type Options struct {
 	// X-Toolmend-Attempts, the model calls that were made; X-Toolmend-Repaired,
 	// the repaired calls of the response; X-Toolmend-Rescued, the calls that
 	// package rescue read from its text, if any; X-Toolmend-Healed, the rules of package
-	// heal by which a refused request was changed, if any; and X-Toolmend-Overhead-Ms, the time
+	// heal by which a refused request was changed, if any; X-Toolmend-Usage, the tokens of all
+	// model calls if there was more than one; and X-Toolmend-Overhead-Ms, the time
 	// that was not spent on model calls. In streams they are trailers.
 	Figures bool
 	// IDs remembers the ids of re-asked streams; see "One identity" in the
