@@ -8,6 +8,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
+	"github.com/toolmend/toolmend/transport"
 )
 
 // Config is the configuration of a Gateway. The zero value with one Upstream
@@ -101,6 +102,7 @@ type Settings struct {
 	Unreadable      Refusal                      `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
 	Hold            Hold                         `toml:"hold,omitempty"`             // default HoldCalls
 	KeepAlive       Duration                     `toml:"keep_alive,omitempty"`       // longest silence in a stream; default 8s; "off" turns keep-alives off
+	ReaskTimeout    Duration                     `toml:"reask_timeout,omitempty"`    // of a re-ask, until its first byte; default 60s; "off" means no limit. See transport.Options.ReaskTimeout
 	ModelCalls      int                          `toml:"model_calls,omitempty"`      // for one request of a client; default 10
 	MaxBody         int64                        `toml:"max_body,omitempty"`         // bytes; default 64 MiB, which is the largest value
 	Limits          CallLimits                   `toml:"limits,omitempty"`
@@ -245,7 +247,7 @@ const (
 type Duration time.Duration
 
 // Off is the Duration that turns something off.
-const Off Duration = -1
+const Off = Duration(transport.Off)
 
 // or returns d, or what 0 means. It returns 0 for Off.
 func (d Duration) or(zero time.Duration) time.Duration {

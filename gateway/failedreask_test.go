@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +31,12 @@ func TestFailedReask(t *testing.T) {
 		"an HTML page": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html>Sign in</html>")
+		},
+		"sends no byte for longer than the limit": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"sends headers, and no byte for longer than the limit": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
 		},
 		"breaks inside": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -57,7 +64,11 @@ func TestFailedReask(t *testing.T) {
 				if form != "whole" {
 					request = strings.Replace(request, "{", `{"stream":true,`, 1)
 				}
-				resp, got := send(t, http.MethodPost, serve(t, gateway.Config{Upstreams: []gateway.Upstream{{URL: up.URL}}})+"/v1/chat/completions", request)
+				var s gateway.Settings
+				if strings.HasSuffix(name, "limit") {
+					s.ReaskTimeout = gateway.Duration(20 * time.Millisecond)
+				}
+				resp, got := send(t, http.MethodPost, serve(t, gateway.Config{Settings: s, Upstreams: []gateway.Upstream{{URL: up.URL}}})+"/v1/chat/completions", request)
 				require.Equal(t, http.StatusOK, resp.StatusCode, got)
 				require.Contains(t, got, strings.ReplaceAll(bad, `"`, `\"`))
 				status := resp.Header.Get("X-Toolmend-Status") + resp.Trailer.Get("X-Toolmend-Status")

@@ -115,7 +115,7 @@ func TestObservedFailures(t *testing.T) {
 		v := observe(t, Settings{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, Options{})
 		resp, body := v.ask(t)
 		require.Equal(t, http.StatusBadGateway, resp.StatusCode)
-		require.Equal(t, `{"error":{"message":"the upstream did not answer","type":"server_error","param":null,"code":"upstream_unreachable"}}`, body)
+		require.Equal(t, `{"error":{"message":"the connection to the upstream broke before the answer was complete","type":"server_error","param":null,"code":"upstream_unreachable"}}`, body)
 		x := v.ends(t)[0]
 		require.Equal(t, 502, x.code)
 		require.Equal(t, "network", errorCode(x.err))

@@ -41,9 +41,12 @@ func (s Settings) validate() error {
 	); err != nil {
 		return err
 	}
+	const unit = `must be a duration of at least 1 ms, such as "8s"; a number without a unit is in nanoseconds`
 	switch {
 	case isTooShort(s.KeepAlive):
-		return invalid("keep_alive", "must be a duration of at least 1 ms, such as \"8s\"; a number without a unit is in nanoseconds")
+		return invalid("keep_alive", unit)
+	case isTooShort(s.ReaskTimeout):
+		return invalid("reask_timeout", unit)
 	case s.LoopAfter < 0:
 		return invalid("loop_after", "must not be negative, got %d", s.LoopAfter)
 	case s.Attempts < 0:
@@ -147,14 +150,12 @@ func (s Settings) transport() transport.Options {
 	o := transport.Options{
 		Hold:           s.Hold == HoldAll,
 		KeepAlive:      time.Duration(s.KeepAlive),
+		ReaskTimeout:   time.Duration(s.ReaskTimeout),
 		MaxModelCalls:  s.ModelCalls,
 		MaxBody:        s.MaxBody,
 		PassUnreadable: s.Unreadable == PassOn,
 
 		RejectUnknownPaths: s.UnusableSchemas == argsvalidate.RejectUnusable,
-	}
-	if s.KeepAlive == Off {
-		o.KeepAlive = transport.Off
 	}
 	if s.Mode == Repair {
 		o.MaxModelCalls = 1

@@ -30,7 +30,9 @@ func (x *exchange) respond(resp *middleware.Response, err error) (o outcome, pas
 	a, failure := x.failedAttempt(err)
 	switch failure := failure.(type) {
 	case *passedError:
-		return outcome{resp: x.passedResponse(a)}, a
+		if !a.isReask { // else the client would get a page in place of a response that was read
+			return outcome{resp: x.passedResponse(a)}, a
+		}
 	case *networkError:
 		return outcome{err: failure.err}, nil
 	case *middleware.ModelError:

@@ -32,16 +32,19 @@ type attempt struct {
 	failure       error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by exchange.mu
 	native        *middleware.Native // of the decoded response; guarded by exchange.mu
 	stream        wire.Stream
-	streaming     sync.Mutex    // locked while stream reads, and not during a Read of the body
-	awaitsBody    bool          // during a Read of the body; guarded by streaming
-	eventPassed   atomic.Bool   // the chain has passed an event on since the last call of show
-	begun         bool          // a byte of the body other than white space has arrived; guarded by exchange.mu
-	passedThrough bool          // the body was passed on unread, to its end
-	bodyErr       error         // with which that body ended, or nil
-	err           error         // of the model call; read it after done is closed
-	done          chan struct{} // closed when the model call has returned
-	cancel        context.CancelCauseFunc
-	untie         func() bool // ends the cancellation by the chain's context
+	streaming     sync.Mutex              // locked while stream reads, and not during a Read of the body
+	awaitsBody    bool                    // during a Read of the body; guarded by streaming
+	eventPassed   atomic.Bool             // the chain has passed an event on since the last call of show
+	begun         bool                    // a byte of the body other than white space has arrived; guarded by exchange.mu
+	passedThrough bool                    // the body was passed on unread, to its end
+	bodyErr       error                   // with which that body ended, or nil
+	err           error                   // of the model call; read it after done is closed
+	done          chan struct{}           // closed when the model call has returned
+	isReask       bool                    // an attempt before this one has a response
+	firstByte     *time.Timer             // ends the attempt if no byte of the body arrives; nil means no limit
+	own           context.Context         // of the request
+	cancel        context.CancelCauseFunc // of own
+	untie         func() bool             // ends the cancellation by the chain's context
 }
 
 // model is the innermost ModelCall of the chain.
@@ -73,10 +76,14 @@ func (x *exchange) attempt(ctx context.Context, req *middleware.Request) (*middl
 	// The client may read a response that is passed on after the chain has ended, so
 	// the request does not have the context of the chain.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	a.cancel = cancel
+	a.own, a.cancel = own, cancel
 	a.untie = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	if limit := x.t.options.ReaskTimeout; limit != Off && a.isReask {
+		a.firstByte = time.AfterFunc(limit, func() { cancel(errFirstByte) })
+		defer a.firstByte.Stop()
+	}
 	start := time.Now()
-	resp, err := x.send(ctx, a, own, body)
+	resp, err := x.send(ctx, a, body)
 	a.err = err
 	x.mu.Lock()
 	x.upstream += time.Since(start)
@@ -112,7 +119,7 @@ func (x *exchange) newAttempt(req *middleware.Request) *attempt {
 	if x.callsUsedUp() {
 		return nil
 	}
-	a := &attempt{exchange: x, n: len(x.attempts), req: req, done: make(chan struct{})}
+	a := &attempt{exchange: x, n: len(x.attempts), req: req, isReask: x.answered, done: make(chan struct{})}
 	x.attempts = append(x.attempts, a)
 	return a
 }
@@ -149,9 +156,9 @@ func (a *attempt) cutShort() error {
 	return a.err
 }
 
-// send sends a request with the context own, and reads the response.
-func (x *exchange) send(ctx context.Context, a *attempt, own context.Context, body []byte) (*middleware.Response, error) {
-	resp, err := x.next(x.httpRequest(own, a.req, body))
+// send sends a request with the context of a, and reads the response.
+func (x *exchange) send(ctx context.Context, a *attempt, body []byte) (*middleware.Response, error) {
+	resp, err := x.next(x.httpRequest(a.own, a.req, body))
 	if err == nil && resp == nil {
 		err = errors.New("transport: neither a response nor an error")
 	}
@@ -159,11 +166,28 @@ func (x *exchange) send(ctx context.Context, a *attempt, own context.Context, bo
 		return nil, x.networkFailure(ctx, a, err)
 	}
 	a.resp = resp
+	if a.firstByte != nil && resp.Body != nil && resp.Body != http.NoBody {
+		resp.Body = begunBody{resp.Body, a.firstByte}
+	}
 	answer, err := x.read(ctx, a)
 	if a.passedBody == nil && resp.Body != nil {
 		_ = resp.Body.Close()
 	}
 	return answer, err
+}
+
+// begunBody stops a timer at its first byte.
+type begunBody struct {
+	io.ReadCloser
+	timer *time.Timer
+}
+
+func (b begunBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.timer.Stop()
+	}
+	return n, err
 }
 
 // httpRequest returns a clone of the client's request with the header of req and with body.
@@ -221,6 +245,9 @@ func decodableEncodings(accept []string) string {
 
 // networkFailure ends a with err as a network error, which also wraps the error of ctx.
 func (x *exchange) networkFailure(ctx context.Context, a *attempt, err error) error {
+	if context.Cause(a.own) == errFirstByte {
+		err = errFirstByte
+	}
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,6 +15,7 @@ func TestDefaults(t *testing.T) {
 	require.Len(t, o.Codecs, 5)
 	require.Equal(t, 10, o.MaxModelCalls)
 	require.EqualValues(t, 64<<20, o.MaxBody)
+	require.Equal(t, time.Minute, o.ReaskTimeout)
 	o = Options{MaxModelCalls: middleware.Unlimited, MaxBody: 1 << 20}.withDefaults()
 	require.Equal(t, middleware.Unlimited, o.MaxModelCalls)
 	require.EqualValues(t, 1<<20, o.MaxBody)

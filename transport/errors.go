@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,9 @@ var errShown = &ownError{"middleware_error", "transport: a partly streamed answe
 // errOther is the error if the chain made two calls concurrently and returned another response
 // than the live one.
 var errOther = &ownError{"middleware_error", "transport: the chain returned another answer than the streamed one; such a chain needs Options.Hold"}
+
+// errFirstByte is the network error of an attempt that exceeds Options.ReaskTimeout.
+var errFirstByte = fmt.Errorf("transport: the provider sent no byte of a further response in time (Options.ReaskTimeout): %w", os.ErrDeadlineExceeded)
 
 // errOutside is the error if the chain called its model with another context.
 var errOutside = &ownError{"middleware_error", "transport: the model was called without the context of the step"}

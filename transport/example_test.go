@@ -83,7 +83,7 @@ func ExampleHook() {
 
 	// An SDK does the rest: openai.NewClient(option.WithMiddleware(hook)).
 	print(hook(order(context.Background(), provider.URL), provider.Client().Do))
-	// Output: book {"room":7} 20 tokens
+	// Output: book {"room":7} 10 tokens
 }
 
 func ExampleRoundTripper() {
@@ -92,7 +92,7 @@ func ExampleRoundTripper() {
 	client := &http.Client{Transport: transport.RoundTripper(nil, argsvalidate.New(argsvalidate.Options{}))}
 
 	print(client.Do(order(context.Background(), provider.URL)))
-	// Output: book {"room":7} 20 tokens
+	// Output: book {"room":7} 10 tokens
 }
 
 func ExampleHandler() {
@@ -103,7 +103,7 @@ func ExampleHandler() {
 	defer proxy.Close()
 
 	print(proxy.Client().Do(order(context.Background(), proxy.URL)))
-	// Output: book {"room":7} 20 tokens
+	// Output: book {"room":7} 10 tokens
 }
 
 func ExampleNew() {
@@ -147,7 +147,7 @@ func ExampleWatch() {
 	}
 	fmt.Println(call.Err())
 	// Output:
-	// book {"room":7} 20 tokens
+	// book {"room":7} 10 tokens
 	// {}
 	// {"room":7}
 	// <nil>

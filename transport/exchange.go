@@ -54,11 +54,12 @@ type exchange struct {
 	status      string      // for the trailers of a live response
 	errorCode   string      // likewise
 	began       time.Time
-	upstream    time.Duration // spent on model calls
-	repaired    int           // repaired calls of the response
-	rescued     int           // calls of the response that package rescue read from its text
-	healed      []string      // rules of package heal by which a refused request was changed
-	panicked    *Panic        // of a keep-alive
+	upstream    time.Duration    // spent on model calls
+	repaired    int              // repaired calls of the response
+	rescued     int              // calls of the response that package rescue read from its text
+	healed      []string         // rules of package heal by which a refused request was changed
+	usage       middleware.Usage // the sum over the attempts
+	panicked    *Panic           // of a keep-alive
 }
 
 type exchangeKey struct{}
@@ -173,7 +174,9 @@ func (x *exchange) runStream() {
 	x.ready <- o
 }
 
-// runChain runs the chain and records its result.
+// runChain runs the chain and records its result. The usage of the response that it returns is
+// that of the attempt that the client gets, and not the sum: clients derive the size of their
+// context from it.
 func (x *exchange) runChain() (*middleware.Response, error) {
 	resp, err := x.t.call(x.ctx, x.request)
 	if resp == nil && err == nil {
@@ -187,10 +190,15 @@ func (x *exchange) runChain() (*middleware.Response, error) {
 	if resp != nil {
 		x.rescued = resp.Report.Rescued()
 	}
-	x.healed = middleware.ReportOf(resp, err).Healed()
+	r := middleware.ReportOf(resp, err)
+	x.healed, x.usage = r.Healed(), r.Usage()
 	upstream := x.upstream
 	x.mu.Unlock()
 	x.call.end(resp, err, upstream)
+	if resp != nil && r.Final >= 0 && r.Final < len(r.Attempts) && resp.Usage != r.Attempts[r.Final].Usage {
+		own := *resp
+		own.Usage, resp = r.Attempts[r.Final].Usage, &own
+	}
 	return resp, err
 }
 

@@ -58,7 +58,9 @@ func TestErrorsOfTheChain(t *testing.T) {
 		"a middleware that panics": {around(func(context.Context, *middleware.Request, middleware.ModelCall) (*middleware.Response, error) {
 			panic("hunter2")
 		}), nil, 400, "panic", "a middleware panicked"},
-		"the provider's own, re-asked": {raise, []http.HandlerFunc{answer(200, badCall), answer(503, `{"busy":1}`)}, 503, "", ""},
+		"a page in answer to the re-ask":  {raise, []http.HandlerFunc{answer(200, badCall), answer(200, "<html>Sign in</html>", "Content-Type", "text/html")}, 400, "invalid_tool_call", "add: n is missing"},
+		"nothing in answer to the re-ask": {raise, []http.HandlerFunc{answer(200, badCall), answer(200, "")}, 400, "invalid_tool_call", "add: n is missing"},
+		"the provider's own, re-asked":    {raise, []http.HandlerFunc{answer(200, badCall), answer(503, `{"busy":1}`)}, 503, "", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,10 +15,11 @@ import (
 const (
 	errorHeader    = "X-Toolmend-Error"    // the code of an error of the chain
 	statusHeader   = "X-Toolmend-Status"   // the result of validating the calls of a response
-	attemptsHeader = "X-Toolmend-Attempts" // these five: see Options.Figures
+	attemptsHeader = "X-Toolmend-Attempts" // these six: see Options.Figures
 	repairedHeader = "X-Toolmend-Repaired"
 	rescuedHeader  = "X-Toolmend-Rescued"
 	healedHeader   = "X-Toolmend-Healed"
+	usageHeader    = "X-Toolmend-Usage"
 	overheadHeader = "X-Toolmend-Overhead-Ms"
 )
 
@@ -56,7 +58,7 @@ func (x *exchange) writeTrailers(status, code string) {
 func (x *exchange) trailerNames() http.Header {
 	h := http.Header{statusHeader: nil, errorHeader: nil}
 	if x.t.options.Figures {
-		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[healedHeader], h[overheadHeader] = nil, nil, nil, nil, nil
+		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[healedHeader], h[usageHeader], h[overheadHeader] = nil, nil, nil, nil, nil, nil
 	}
 	return h
 }
@@ -95,6 +97,9 @@ func (x *exchange) fillFigures(into http.Header) {
 	}
 	for _, r := range x.healed {
 		into.Add(healedHeader, r)
+	}
+	if len(x.attempts) > 1 {
+		into[usageHeader] = []string{fmt.Sprintf("input=%d, output=%d", x.usage.InputTokens, x.usage.OutputTokens)}
 	}
 	into[overheadHeader] = []string{strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
 }

@@ -51,7 +51,7 @@ func TestReask(t *testing.T) {
 		require.NoError(t, err)
 		got := read(t, resp)
 		require.Contains(t, got, `"id":"c2"`)
-		require.Contains(t, got, `"usage":{"input":30,"output":11}`, "the sum")
+		require.Contains(t, got, `"usage":{"input":20,"output":6}`, "the usage of the answer, not the sum")
 		require.Equal(t, "r2", resp.Header.Get("X-Request-Id"))
 		require.EqualValues(t, len(got), resp.ContentLength)
 		require.Equal(t, fmt.Sprint(len(got)), resp.Header.Get("Content-Length"))

@@ -222,7 +222,7 @@ func (x *exchange) finishError(err error) {
 	network, isNetwork := failure.(*networkError)
 	_, isRefusal := failure.(*middleware.ModelError)
 	switch {
-	case isNetwork:
+	case isNetwork && (last == a || a.cutShort() != nil): // the response of a is not complete
 		x.out.end(nil, network.err)
 	case last == a && a.passedThrough:
 		x.writeTrailers(unchecked, "")

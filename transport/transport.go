@@ -23,8 +23,9 @@
 // A response without words for calls that the chain accepts unchanged is
 // returned as the provider sent it. Package wire writes every other response
 // from what was decoded and validated, so all clients read the same calls. The
-// status and the headers stay. After a re-ask, usage is the sum over all
-// attempts. A middleware may also respond itself, with a message that it wrote
+// status and the headers stay. The usage is that of the attempt which the response came
+// from, because clients derive the size of their context from it. Of a response that was
+// joined from several attempts it is the last one's. [Call.Report] has the sum. A middleware may also respond itself, with a message that it wrote
 // or a response that it stored, in any format. Such a response is written in
 // the client's format, and as a stream if the client asked for one. The
 // provider does not know its id, so a client of OpenAI Responses cannot
@@ -71,7 +72,8 @@
 // [ErrUnreadable] if the request offered tools and the response may hold a
 // call: one of the format's words for calls occurs in it, or it cannot be
 // searched. So every call that leaves the transport was validated. Any other
-// unreadable response is passed on and marked. The transport must read the
+// unreadable response is passed on and marked. If it came in answer to a re-ask, the client
+// gets the last response or the error of the chain in its place. The transport must read the
 // response to its end for that. Options.PassUnreadable passes all unreadable
 // responses on. A request that cannot be read and offers tools is refused in
 // the same way.
@@ -98,7 +100,8 @@
 //     then ends properly. The trailer X-Toolmend-Error has the code. The event of
 //     Chat Completions has the status 400 in place of the code, because only that
 //     number makes agents end their turn.
-//   - After a network error in a stream, the body's Read returns that error. A
+//   - After a network error in a stream, the body's Read returns that error. If only a re-ask
+//     failed so, and the client's own stream is complete, the failure event follows. A
 //     partly streamed response is not continued with a retried one, because the
 //     client would see part of the text twice.
 //   - A panic of a middleware is passed on. It becomes a [*Panic] in a stream that
@@ -151,6 +154,13 @@ type Options struct {
 	// commits the status 200. 0 means 8 s; Off turns keep-alives off;
 	// other negative values are an error.
 	KeepAlive time.Duration
+	// ReaskTimeout is how long a further model call may take until the first byte of its
+	// body, if the exchange already has a response of the model. Then the call fails as a
+	// network timeout, and argsvalidate does with the last response what its OnExhausted
+	// selects. A body that has begun is not limited. A response that is not a stream often
+	// begins when the model has finished it: allow more time for a slow model. 0 means
+	// 60 s; Off means no limit; other negative values are an error.
+	ReaskTimeout time.Duration
 	// MaxModelCalls limits the model calls for one request of the client. A retry
 	// of the client is a new request: an SDK that makes three attempts may cause
 	// three times as many model calls. If the last of several calls that were
@@ -167,7 +177,8 @@ type Options struct {
 	// X-Toolmend-Attempts, the model calls that were made; X-Toolmend-Repaired,
 	// the repaired calls of the response; X-Toolmend-Rescued, the calls that
 	// package rescue read from its text, if any; X-Toolmend-Healed, the rules of package
-	// heal by which a refused request was changed, if any; and X-Toolmend-Overhead-Ms, the time
+	// heal by which a refused request was changed, if any; X-Toolmend-Usage, the tokens of all
+	// model calls if there was more than one; and X-Toolmend-Overhead-Ms, the time
 	// that was not spent on model calls. In streams they are trailers.
 	Figures bool
 	// IDs remembers the ids of re-asked streams; see "One identity" in the
@@ -198,12 +209,15 @@ type Options struct {
 	RejectUnknownPaths bool
 }
 
-// Off turns Options.KeepAlive off.
+// Off turns Options.KeepAlive and Options.ReaskTimeout off.
 const Off time.Duration = -1
 
 // keepAlive is the default of Options.KeepAlive. The shortest idle timeouts of
 // clients and proxies are ten seconds.
 const keepAlive = 8 * time.Second
+
+// reaskTimeout is the default of Options.ReaskTimeout.
+const reaskTimeout = time.Minute
 
 // Decoder returns a reader of the decompressed bytes of r.
 type Decoder func(r io.Reader) (io.Reader, error)
@@ -217,6 +231,8 @@ func (o Options) Validate() error {
 	switch {
 	case o.KeepAlive < 0 && o.KeepAlive != Off:
 		return fmt.Errorf("transport: Options.KeepAlive: must not be negative, unless it is Off, got %s", o.KeepAlive)
+	case o.ReaskTimeout < 0 && o.ReaskTimeout != Off:
+		return fmt.Errorf("transport: Options.ReaskTimeout: must not be negative, unless it is Off, got %s", o.ReaskTimeout)
 	case o.MaxModelCalls < 0 && o.MaxModelCalls != middleware.Unlimited:
 		return fmt.Errorf("transport: Options.MaxModelCalls: must not be negative, unless it is middleware.Unlimited, got %d", o.MaxModelCalls)
 	case o.MaxBody < 0 || o.MaxBody > maxBody:
@@ -228,6 +244,9 @@ func (o Options) Validate() error {
 func (o Options) withDefaults() Options {
 	if o.KeepAlive == 0 {
 		o.KeepAlive = keepAlive
+	}
+	if o.ReaskTimeout == 0 {
+		o.ReaskTimeout = reaskTimeout
 	}
 	if o.Codecs == nil {
 		o.Codecs = wire.Codecs()

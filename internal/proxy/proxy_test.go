@@ -285,5 +285,5 @@ func TestRefusals(t *testing.T) {
 	gone := through(t, "", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, fmt.Sprintf("GET /%s %s", "x", end))
 	require.Contains(t, gone, "502 Bad Gateway")
 	require.Contains(t, gone, "\nDate: ", "the proxy's own responses have one")
-	require.Contains(t, gone, "upstream_unreachable: the upstream did not answer")
+	require.Contains(t, gone, "upstream_unreachable: the connection to the upstream broke before the answer was complete")
 }

@@ -36,7 +36,7 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error, refuse Refus
 	case cause == "tls":
 		final("upstream_tls", "there is no TLS connection to the upstream; check its certificate, and http or https in its address")
 	default:
-		refuse(w, r, http.StatusBadGateway, "upstream_unreachable", "the upstream did not answer")
+		refuse(w, r, http.StatusBadGateway, "upstream_unreachable", "the connection to the upstream broke before the answer was complete")
 	}
 }
 

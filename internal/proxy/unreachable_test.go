@@ -52,7 +52,7 @@ func TestUnreachable(t *testing.T) {
 		"certificate":      {over(secure.Listener.Addr().String()), "tls", "upstream_tls: there is no TLS connection", false},
 		"no TLS":           {over(plain.Listener.Addr().String()), "tls", "upstream_tls", false},
 		"alert":            {fmt.Errorf("remote error: %w", tls.AlertError(40)), "tls", "upstream_tls", false},
-		"another":          {errors.New("EOF"), "", "upstream_unreachable: the upstream did not answer", true},
+		"another":          {errors.New("EOF"), "", "upstream_unreachable: the connection to the upstream broke before the answer was complete", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

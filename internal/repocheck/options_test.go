@@ -63,7 +63,7 @@ func setups() []setup {
 		{valid: textcall.Options{}, build: func(o any) { textcall.New(o.(textcall.Options)) }},
 		{valid: toolmend.Options{}, build: func(o any) { toolmend.Stack(o.(toolmend.Options)) }},
 		{valid: tracing.Options{}, build: func(o any) { tracing.New(o.(tracing.Options)) }},
-		{valid: transport.Options{}, build: func(o any) { transport.New(o.(transport.Options)) }, named: []string{"KeepAlive", "MaxModelCalls"}},
+		{valid: transport.Options{}, build: func(o any) { transport.New(o.(transport.Options)) }, named: []string{"KeepAlive", "MaxModelCalls", "ReaskTimeout"}},
 		{valid: wire.Endpoint{}, build: func(o any) { wire.Ollama().Model(o.(wire.Endpoint)) }, named: []string{"Silence"}},
 	}
 }
@@ -95,7 +95,7 @@ func TestOptions(t *testing.T) {
 			}
 		})
 	}
-	require.NoError(t, transport.Options{KeepAlive: transport.Off, MaxModelCalls: middleware.Unlimited}.Validate())
+	require.NoError(t, transport.Options{KeepAlive: transport.Off, ReaskTimeout: transport.Off, MaxModelCalls: middleware.Unlimited}.Validate())
 	require.NoError(t, report.Options{Findings: report.AllFindings}.Validate())
 	require.NoError(t, wire.Endpoint{Silence: middleware.Unlimited}.Validate())
 	require.NoError(t, middlewaretest.FaultOptions{AnswerAfter: middlewaretest.NeverAnswer}.Validate())
