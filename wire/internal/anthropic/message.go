@@ -283,6 +283,10 @@ type block struct {
 	raw string // as it came; of a stream, as it was put together
 	odd bool   // out of shape: history leaves it out
 
+	// of a provider-executed tool: the id that a call and its result share, and 1 or -1
+	pair string
+	side int
+
 	// of a stream, but not of a call
 	joined string      // the block with the pieces of its input as one string
 	deltas []deltaKind // that bring its pieces
