@@ -24,7 +24,7 @@ type Response struct {
 	// model is not re-asked.
 	Unpaired bool `json:"unpaired,omitzero"`
 
-	Native       *Native      `json:"native,omitzero"` // the whole response body, or all bytes of a stream
+	Native *Native `json:"native,omitzero"` // the whole response body, or all bytes of a stream
 }
 
 // FinishReason says why the model stopped. Adapters translate their provider's

@@ -147,7 +147,8 @@ func anyMayBeCall(content rawjson.Value) bool {
 //
 // The Native of its message is the message as a later request repeats it, which
 // is not always what was received: a block out of shape and an empty text are left
-// out, the provider refuses both, and arguments that are not a JSON object are {}.
+// out, the provider refuses both, and arguments that are not a JSON object are {}. It also has
+// the id of the container in which code ran, which a re-ask has to name.
 func (a *answer) response() *middleware.Response {
 	m := middleware.Message{Role: middleware.RoleAssistant}
 	var contents []string
@@ -160,7 +161,13 @@ func (a *answer) response() *middleware.Response {
 			contents = append(contents, b.native().Raw)
 		}
 	}
-	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
+	container := lens.None("container")
+	for _, d := range a.inDelta.List {
+		if v, err := codec.ParseObject(d.Raw); err == nil && d.Key == container.Key {
+			container = lens.Word(d.Key, v.Get("id").Str())
+		}
+	}
+	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents)), container))
 	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, cmp.Or(finishes[a.stop], middleware.FinishReason(a.stop)), withCache(a.figures)
 	a.Is.Unpaired = codec.Unpaired(pairs)
 	return on.Response(a)
