@@ -315,3 +315,20 @@ func TestInvalidMessageStaysInvalid(t *testing.T) {
 	require.Equal(t, middleware.Invalid, resp.Report.Status)
 	require.Equal(t, []string{"the answer was not validated: a layer inside found the message invalid"}, resp.Report.Notes)
 }
+
+// A message with one half of what a provider-executed tool did is not dropped, and one that
+// the provider paused is no answer yet.
+func TestUnpairedMessage(t *testing.T) {
+	t.Parallel()
+	turn := func(finish middleware.FinishReason) middlewaretest.Turn {
+		return middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant("Let me see."), FinishReason: finish, Unpaired: true})
+	}
+	_, model, err := through(t, answer.Options{}, turn(middleware.FinishStop))
+	require.ErrorIs(t, err, answer.ErrExhausted)
+	require.Len(t, model.Requests(), 1)
+
+	resp, model, err := through(t, answer.Options{}, turn("pause_turn"))
+	require.NoError(t, err)
+	require.Equal(t, middleware.NoCalls, resp.Report.Status)
+	require.Len(t, model.Requests(), 1)
+}

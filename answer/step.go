@@ -87,6 +87,9 @@ func (s *answerStep) handle(ctx context.Context, resp *middleware.Response) (don
 	case resp.FinishReason == middleware.FinishFilter:
 		s.tally.Note("the answer was not validated: the provider's filter stopped it")
 		return true, resp, nil
+	case resp.FinishReason == "pause_turn" && resp.Unpaired:
+		s.tally.Note("the answer was not validated: it goes on behind a provider-executed tool")
+		return true, resp, nil
 	case resp.Message.Refused():
 		s.tally.Note("the answer was not validated: the model refused to answer")
 		return true, resp, nil
@@ -125,6 +128,9 @@ func (s *answerStep) reask(ctx context.Context, sent string) (done bool, _ *midd
 	switch {
 	case s.attempt >= s.o.MaxAttempts:
 		return s.exhausted(ctx)
+	case s.last.Unpaired:
+		why = "not asked again: the message holds a call or a result of a provider-executed tool whose other half is in another answer"
+		fallthrough
 	case why != "":
 		s.tally.Note(why)
 		return s.exhausted(ctx)

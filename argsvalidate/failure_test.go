@@ -272,3 +272,17 @@ func TestErrorTextHoldsNoArguments(t *testing.T) {
 		})
 	}
 }
+
+// A message with one half of what a provider-executed tool did is not dropped: the model is
+// not re-asked. Repairs are made as always.
+func TestUnpairedMessage(t *testing.T) {
+	t.Parallel()
+	unpaired := middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant("", call("1", "weather", badWeather)), FinishReason: middleware.FinishToolCalls, Unpaired: true})
+	out := run(t, argsvalidate.Options{OnExhausted: middleware.Pass}, request(), unpaired)
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Invalid, out.report.Status)
+	require.Contains(t, strings.Join(out.report.Notes, "\n"), "not asked again: the message holds a call or a result of a provider-executed tool")
+
+	out = run(t, argsvalidate.Options{}, request(), unpaired)
+	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+}

@@ -264,6 +264,10 @@ func (s *validateStep) outOfAttempts() []error {
 			return []error{ErrExhausted, ErrInvalid}
 		}
 	}
+	if s.last.Unpaired {
+		s.tally.Note("not asked again: the message holds a call or a result of a provider-executed tool whose other half is in another answer")
+		return []error{ErrExhausted, ErrInvalid}
+	}
 	if choicesHaveCalls(s.last) || s.last.Report.Status == middleware.Invalid { // a stack inside has re-asked already
 		return []error{ErrExhausted, ErrInvalid}
 	}

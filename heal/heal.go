@@ -6,7 +6,8 @@
 // have the defect that these words name. Then the request is copied, changed and sent once
 // more. If that is refused too, or a limit allows no further model call
 // (middleware.ErrNotSent), the caller gets the first refusal. If it fails in transit, the
-// caller gets that error, and a retry sends the changed request.
+// caller gets that error, and a retry sends the changed request. If the context has ended
+// after the refusal, the error wraps both, and no second call is made.
 //
 // Two kinds of requests are refused. A history has a defect: a call without its result, a
 // result without its call, reasoning that the provider did not sign. Or a tool has a
@@ -35,6 +36,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -94,7 +96,7 @@ type healer struct {
 func (h *healer) call(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
 	var tally middleware.Tally
 	now, healed := h.asKnown(ctx, req, &tally)
-	resp, err := next(ctx, now)
+	resp, err := next(ctx, watched(now, &tally))
 	refused := refusal(err)
 	if refused == nil && now == req {
 		return resp, err
@@ -105,7 +107,10 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	if changed == nil {
 		return tally.Finish(resp, err)
 	}
-	again, second := next(ctx, changed)
+	if ctx.Err() != nil {
+		return tally.Finish(nil, fmt.Errorf("heal: %w: %w", run.ContextError(ctx), err))
+	}
+	again, second := next(ctx, watched(changed, &tally))
 	switch {
 	case second == nil:
 		h.keep(ctx, req, found)
@@ -121,6 +126,16 @@ func (h *healer) call(ctx context.Context, req *middleware.Request, next middlew
 	tally.Add(again, second)
 	tally.AddHealed(append(healed, found.rule.String())...)
 	return tally.Finish(again, second)
+}
+
+// watched returns req with a sink that gets EventReset first, if an earlier call has sent events.
+func watched(req *middleware.Request, tally *middleware.Tally) *middleware.Request {
+	if req.Sink == nil {
+		return req
+	}
+	w := *req
+	w.Sink = tally.Sink(req.Sink)
+	return &w
 }
 
 // refusal returns the error of a provider that refuses the request for what is in it, nil for any other error.

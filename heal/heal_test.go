@@ -1,6 +1,7 @@
 package heal_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
+	"github.com/toolmend/toolmend/retry"
 )
 
 // tooMany is a refusal that SchemaSize knows.
@@ -210,6 +212,69 @@ func TestOtherErrors(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, map[bool]int{true: 400, false: 503}[second == limited], e.StatusCode)
 	}
+}
+
+// Within a step, a retry repeats the healed request: the refused one costs one call. What was
+// streamed before a repeated call is reset.
+func TestRetryRepeatsTheHealedRequest(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		req  *middleware.Request
+		busy []int // the failures of the healed request
+	}{
+		"a history": {withOrphan(), []int{503, 429, 529}},
+		"a schema":  {withTool("f"), []int{529, 503}},
+		"at once":   {withOrphan(), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &provider{answer: middleware.Assistant("done")}
+				busy := c.busy
+				model := middleware.Chain(heal.Step, retry.New(retry.Options{}), heal.New(heal.Options{}))(func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+					resp, err := p.call(ctx, req)
+					if sunk := req.Sink(middleware.Event{Kind: middleware.EventText, Text: fmt.Sprint(len(p.asked))}); sunk != nil || err != nil {
+						return nil, cmp.Or(err, sunk)
+					}
+					if len(busy) > 0 {
+						status := busy[0]
+						busy = busy[1:]
+						return nil, &middleware.ModelError{StatusCode: status}
+					}
+					return resp, nil
+				})
+				shown := ""
+				watched := *c.req
+				watched.Sink = func(e middleware.Event) error {
+					if shown += e.Text; e.Kind == middleware.EventReset {
+						shown = ""
+					}
+					return nil
+				}
+				resp, err := model(t.Context(), &watched)
+				require.NoError(t, err)
+				require.Equal(t, "done", resp.Message.Text())
+				require.Len(t, p.asked, 2+len(c.busy), "the broken request costs one call")
+				require.Equal(t, fmt.Sprint(len(p.asked)), shown)
+			})
+		})
+	}
+}
+
+// No call is made after the context has ended.
+func TestContextThatEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &provider{}
+	_, err := heal.New(heal.Options{})(func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		cancel()
+		return p.call(ctx, req)
+	})(ctx, withOrphan())
+	require.Len(t, p.asked, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	var refused *middleware.ModelError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, 400, refused.StatusCode)
 }
 
 func TestOptions(t *testing.T) {

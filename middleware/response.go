@@ -17,7 +17,14 @@ type Response struct {
 	ID           string       `json:"id,omitzero"`     // the provider's id of the answer, for logs and traces; a change of it is not sent
 	Usage        Usage        `json:"usage,omitzero"`  // the sum over all attempts of the step
 	Report       Report       `json:"report,omitzero"` // the attempts of the step
-	Native       *Native      `json:"native,omitzero"` // the whole response body, or all bytes of a stream
+
+	// Unpaired means that Message holds a call of a provider-executed tool whose result
+	// comes in a later answer, or a result whose call is in an earlier one. Providers
+	// refuse a history without the other half, so such a message is not dropped: the
+	// model is not re-asked.
+	Unpaired bool `json:"unpaired,omitzero"`
+
+	Native *Native `json:"native,omitzero"` // the whole response body, or all bytes of a stream
 }
 
 // FinishReason says why the model stopped. Adapters translate their provider's

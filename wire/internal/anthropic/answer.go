@@ -110,6 +110,12 @@ func readAnswered(v rawjson.Value, req *middleware.Request) (block, error) {
 		}
 		b.call.Native = on.Native(text)
 	}
+	switch kind := v.Get("type").Str(); {
+	case kind == "server_tool_use", kind == "mcp_tool_use":
+		b.pair, b.side = codec.Text(v.Get("id")), 1
+	case strings.HasSuffix(kind, "tool_result"):
+		b.pair, b.side = codec.Text(v.Get("tool_use_id")), -1
+	}
 	b.raw = v.Raw()
 	return b, nil
 }
@@ -141,19 +147,29 @@ func anyMayBeCall(content rawjson.Value) bool {
 //
 // The Native of its message is the message as a later request repeats it, which
 // is not always what was received: a block out of shape and an empty text are left
-// out, the provider refuses both, and arguments that are not a JSON object are {}.
+// out, the provider refuses both, and arguments that are not a JSON object are {}. It also has
+// the id of the container in which code ran, which a re-ask has to name.
 func (a *answer) response() *middleware.Response {
 	m := middleware.Message{Role: middleware.RoleAssistant}
 	var contents []string
+	pairs := map[string]int{}
 	for _, b := range a.blocks {
 		add(&m, b)
+		pairs[b.pair] += b.side
 		emptyText := !b.isCall && b.part.Kind == middleware.PartText && b.part.Text == "" // which the provider refuses in history
 		if !b.odd && !emptyText {
 			contents = append(contents, b.native().Raw)
 		}
 	}
-	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
+	container := lens.None("container")
+	for _, d := range a.inDelta.List {
+		if v, err := codec.ParseObject(d.Raw); err == nil && d.Key == container.Key {
+			container = lens.Word(d.Key, v.Get("id").Str())
+		}
+	}
+	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents)), container))
 	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, cmp.Or(finishes[a.stop], middleware.FinishReason(a.stop)), withCache(a.figures)
+	a.Is.Unpaired = codec.Unpaired(pairs)
 	return on.Response(a)
 }
 

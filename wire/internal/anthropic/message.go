@@ -269,7 +269,32 @@ func (h *request) element(run lens.Run) (string, error) {
 	}
 	e := on.Edit(o.v)
 	putContent(e, o.v, "content", contents)
+	if role == middleware.RoleAssistant {
+		e.Put(lens.None("container")) // see container
+	}
 	return e.Text()
+}
+
+// container names the container in which code goes on to run: that of the answer to which the
+// request replies, because its files are gone in another one. was is the request's own.
+func container(was rawjson.Value, messages []middleware.Message) lens.Member {
+	none, key := lens.None("container"), "container"
+	switch {
+	case was.Kind() == rawjson.String, was.Get("id").Str() != "":
+		return none
+	case was.Kind() == rawjson.Object:
+		key = "container/id"
+	}
+	for _, m := range slices.Backward(messages) {
+		v, err := on.Value(m.Native)
+		switch id := v.Get("container").Str(); {
+		case m.Role != middleware.RoleTool && m.Role != middleware.RoleAssistant:
+			return none
+		case err == nil && m.Role == middleware.RoleAssistant && id != "":
+			return lens.Text(key, id)
+		}
+	}
+	return none
 }
 
 // block is a content block: a part, or a call of the assistant's. Its Native is its
@@ -282,6 +307,10 @@ type block struct {
 	// of an answer
 	raw string // as it came; of a stream, as it was put together
 	odd bool   // out of shape: history leaves it out
+
+	// of a provider-executed tool: the id that a call and its result share, and 1 or -1
+	pair string
+	side int
 
 	// of a stream, but not of a call
 	joined string      // the block with the pieces of its input as one string

@@ -111,6 +111,9 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 	}
 	e := on.Edit(root)
 	e.Put(lens.Differ(settings(was), settings(req))...)
+	if c := container(root.Get("container"), req.Messages); c.Raw != "" {
+		e.Put(c)
+	}
 	switch {
 	case slices.Equal(prompt, h.prompt):
 	case len(prompt) == 0:
@@ -201,7 +204,8 @@ func fresh(req *middleware.Request) (string, error) {
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		members = append(members, choice(req.ToolChoice)...)
 	}
-	return on.WithParams(members, req.Params)
+	params, _ := codec.ParseObject(string(req.Params)) // WithParams returns the error
+	return on.WithParams(append(members, container(params.Get("container"), req.Messages)), req.Params)
 }
 
 // maxTokens is the limit for the answer if a request has none: the wire demands a number.

@@ -166,3 +166,46 @@ func TestEmptyText(t *testing.T) {
 		require.Equal(t, asked, encodeRequest(t, decodeRequest(t, asked).With(m)), "an assistant message without content is left out")
 	}
 }
+
+// Code goes on to run in the container of the answer that is re-asked: its files are gone in
+// another one.
+func TestReaskNamesTheContainer(t *testing.T) {
+	t.Parallel()
+	const ran = `"stop_reason":"tool_use","stop_sequence":null,"container":{"id":"container_1","expires_at":"2026-12-01T00:00:00Z"},"usage":{"input_tokens":1,"output_tokens":1}}`
+	whole := replaceOnce(t, twoCalls, twoCalls[indexOnce(twoCalls, `"stop_reason"`):], ran)
+	streamed := messageStream(toolBlockStart(0, "t1", "a"), blockStop(0),
+		replaceOnce(t, messageEnd("tool_use", 2), `"stop_sequence":null`, `"stop_sequence":null,"container":{"id":"container_1"}`))
+	for name, c := range map[string]struct{ answer, request, want string }{
+		"whole":                           {whole, `{`, `"container":"container_1"}`},
+		"streamed":                        {streamed, `{`, `"container":"container_1"}`},
+		"null":                            {whole, `{"container":null,`, `{"container":"container_1",`},
+		"skills":                          {whole, `{"container":{"skills":[]},`, `{"container":{"skills":[],"id":"container_1"},`},
+		"the request has one":             {whole, `{"container":"container_0",`, `{"container":"container_0",`},
+		"the request has one with skills": {whole, `{"container":{"id":"container_0"},`, `{"container":{"id":"container_0"},`},
+		"no code ran":                     {twoCalls, `{`, ``},
+		"nor here":                        {replaceOnce(t, whole, `{"id":"container_1","expires_at":"2026-12-01T00:00:00Z"}`, `null`), `{`, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			turn := reaskOfFirstCall(decodeResponse(t, c.answer).Message)
+			req := decodeRequest(t, replaceOnce(t, asked, `{"max_tokens"`, c.request+`"max_tokens"`))
+			out := encodeRequest(t, req.With(turn...))
+			require.Contains(t, out, c.want)
+			require.Equal(t, c.want != "", strings.Contains(out, "container"), out)
+			require.LessOrEqual(t, strings.Count(out, "container"), 2, "no message holds it")
+			require.Equal(t, out, encodeRequest(t, req.With(throughJSON(t, turn)...)), "from storage")
+			require.Equal(t, out, encodeRequest(t, decodeRequest(t, out)))
+
+			later := req.With(append(turn, middleware.User("Go on."))...)
+			require.Equal(t, strings.Contains(c.request, "container_0"), strings.Contains(encodeRequest(t, later), "container_"), "it is of the turn")
+
+			fresh := &middleware.Request{Model: "m", Messages: append([]middleware.Message{middleware.User("Go.")}, turn...)}
+			if params := strings.TrimSuffix(c.request, ","); params != "{" {
+				fresh.Params = []byte(params + "}")
+			}
+			if c.want != "" && name != "null" {
+				require.Contains(t, encodeRequest(t, fresh), strings.Trim(c.want, "{},"), "afresh")
+			}
+		})
+	}
+}

@@ -9,6 +9,17 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
+// Unpaired reports whether one of the balances is not 0: calls of provider-executed tools in a
+// message count 1, and their results -1, by the id that they share.
+func Unpaired(balances map[string]int) bool {
+	for _, n := range balances {
+		if n != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // The comparisons find out what a middleware changed in what was decoded. They
 // leave Native out. Strings that did not change share their memory, so that
 // comparing them costs next to nothing.

@@ -51,6 +51,9 @@ func independent(dialect string, x Exchange, m middleware.Message, body string) 
 	if !reflect.DeepEqual(before, after) {
 		return fmt.Errorf("members beside %s have changed", key)
 	}
+	if serverHolds(x.Request) {
+		old = now[:0] // and it is not sent again
+	}
 	if len(now) < len(old) || !reflect.DeepEqual(old, now[:len(old)]) {
 		return fmt.Errorf("the history is not the beginning of %s", key)
 	}

@@ -452,6 +452,23 @@ func opaque(v rawjson.Value) middleware.Part {
 	return middleware.Part{Kind: middleware.PartOpaque, Native: on.Native(v.Raw())}
 }
 
+// unpaired reports whether a call of a tool that the provider runs is without its result, or
+// the reverse.
+func unpaired(pieces []*piece) bool {
+	balances := map[string]int{}
+	for _, p := range pieces {
+		for m := range p.v.Each() {
+			switch key := m.Key(); {
+			case isName(key, "executableCode"), isName(key, "toolCall"):
+				balances[codec.Text(on.Get(m, "id"))]++
+			case isName(key, "codeExecutionResult"), isName(key, "toolResponse"):
+				balances[codec.Text(on.Get(m, "id"))]--
+			}
+		}
+	}
+	return codec.Unpaired(balances)
+}
+
 // readMedia reads inline data, or a file by its address. Data that is not base64,
 // or no text, stays opaque.
 func (p *piece) readMedia(inline, file rawjson.Value) {

@@ -222,7 +222,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		case c.word != "":
 			a.Is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
 		}
-		a.Is.Message = m
+		a.Is.Message, a.Is.Unpaired = m, unpaired(pieces)
 	}
 	if err := codec.RejectExtraChoices(s.Req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err

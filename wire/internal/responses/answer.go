@@ -36,7 +36,7 @@ func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, e
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
 	}
-	a.Is = middleware.Response{Message: a.turn.message, ID: codec.Text(env.Get("id")), Model: codec.Text(env.Get("model")), Usage: figures.Read(env)}
+	a.Is = middleware.Response{Message: a.turn.message, ID: codec.Text(env.Get("id")), Model: codec.Text(env.Get("model")), Usage: figures.Read(env), Unpaired: a.turn.halves}
 	a.Is.FinishReason = finish(env, len(a.Is.Message.ToolCalls))
 	return a, nil
 }

@@ -34,6 +34,7 @@ type turn struct {
 	place   place
 	answer  bool // it belongs to an answer
 	lost    bool // the provider did not keep that answer ("store": false)
+	halves  bool // it has a call of a provider-executed tool without its result, or the reverse
 }
 
 // readInstructions reads the member instructions.
@@ -142,7 +143,7 @@ func readAnswer(values []rawjson.Value, lost bool) (turn, error) {
 	if err != nil {
 		return turn{}, err
 	}
-	hosted(items)
+	halves := hosted(items)
 	for i := range items {
 		it := &items[i]
 		if err = it.read(); err != nil && it.sort != isCall {
@@ -154,7 +155,7 @@ func readAnswer(values []rawjson.Value, lost bool) (turn, error) {
 		}
 	}
 	t := joined(items)
-	t.answer, t.lost = true, lost
+	t.answer, t.lost, t.halves = true, lost, halves
 	kept := lens.None("store")
 	if lost {
 		kept = lens.Raw("store", "false")
@@ -164,22 +165,32 @@ func readAnswer(values []rawjson.Value, lost bool) (turn, error) {
 }
 
 // hosted makes opaque what the provider has run and answered itself: an output in
-// an answer, and the call with its id.
-func hosted(items []item) {
+// an answer, and the call with its id. It reports whether the answer has only one half of
+// such a pair: an output without its call, or a call that has not ended.
+func hosted(items []item) (halves bool) {
 	answered := map[string]bool{}
 	for i, it := range items {
-		if it.sort == isOutput {
+		switch {
+		case it.sort == isOutput:
 			id, _ := answeredID(it.val)
 			answered[id.Str()], items[i].sort = true, isOpaque
+		case slices.Contains(unfinished, it.val.Get("status").Str()) && slices.Contains(hostedCalls, it.val.Get("type").Str()) && it.val.Get("result").Str() == "":
+			halves = true
 		}
 	}
 	delete(answered, "")
+	pairs := len(answered)
 	for i, it := range items {
 		if it.sort == isCall && answered[it.val.Get("call_id").Str()] {
 			items[i].sort = isOpaque
+			pairs--
 		}
 	}
+	return halves || pairs > 0
 }
+
+// unfinished are the states of a hosted call whose result comes in a later answer.
+var unfinished = []string{"in_progress", "searching", "interpreting", "generating", "calling"}
 
 // again decodes the message that m came from; nil for a fresh one. The text of its Native has
 // its kind: a string for instructions, an array for the model's items of a request, an object

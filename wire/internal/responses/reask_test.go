@@ -183,3 +183,42 @@ func TestFreshRequestRefuses(t *testing.T) {
 		require.ErrorIs(t, err, codec.ErrUnencodable, name)
 	}
 }
+
+// The conversation that the provider holds has the input and the answers of earlier attempts:
+// a re-ask sends what is new.
+func TestReaskInAConversation(t *testing.T) {
+	t.Parallel()
+	first, second := decodeResponse(t, answerBody("", plainReasoning, plainCall)).Message, decodeResponse(t, answerBody("", strings.Replace(plainCall, "c1", "c2", 1))).Message
+	empty := decodeResponse(t, answerBody("", plainReasoning)).Message
+	reply := func(m middleware.Message) middleware.Message { return middleware.ToolReply(m.ToolCalls[0], "bad") }
+	const again = `{"type":"function_call_output","call_id":"c2","output":"bad"}`
+	for name, c := range map[string]struct {
+		input string
+		turns []middleware.Message
+		want  string
+	}{
+		"no re-ask":           {`[{"role":"user","content":"Go."}]`, nil, `[{"role":"user","content":"Go."}]`},
+		"a list":              {`[{"role":"user","content":"Go."}]`, []middleware.Message{first, reply(first)}, `[{"type":"function_call_output","call_id":"c1","output":"bad"}]`},
+		"a text":              {`"Go."`, []middleware.Message{second, reply(second)}, `[` + again + `]`},
+		"results":             {`[{"type":"function_call_output","call_id":"c0","output":"1"}]`, []middleware.Message{second, reply(second)}, `[` + again + `]`},
+		"a third attempt":     {`"Go."`, []middleware.Message{first, reply(first), second, reply(second)}, `[` + again + `]`},
+		"an answer's text":    {`"Go."`, []middleware.Message{middleware.Assistant("(empty)"), middleware.User("Answer.")}, `[{"role":"user","content":"Answer."}]`},
+		"an answer as it was": {`"Go."`, []middleware.Message{empty, middleware.User("Answer.")}, `[{"role":"user","content":"Answer."}]`},
+		"a turn of the client's": {`[{"role":"assistant","content":"Hi."},{"role":"user","content":"Go."}]`, nil,
+			`[{"role":"assistant","content":"Hi."},{"role":"user","content":"Go."}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, more := range []string{``, `"instructions":"Be brief.",`} {
+				body := `{` + more + `"conversation":"conv","input":` + c.input + `}`
+				out, err := format.EncodeRequest(decodeRequest(t, body).With(c.turns...))
+				require.NoError(t, err)
+				require.Equal(t, `{`+more+`"conversation":"conv","input":`+c.want+`}`, string(out))
+			}
+			fresh := &middleware.Request{Model: "m", Messages: append([]middleware.Message{middleware.User("Go.")}, c.turns...), Params: []byte(`{"conversation":"conv"}`)}
+			out, err := format.EncodeRequest(fresh)
+			require.NoError(t, err)
+			require.Equal(t, len(c.turns) == 0 || name == "an answer's text", strings.Contains(string(out), "Go."), string(out))
+		})
+	}
+}

@@ -211,10 +211,13 @@ type input struct {
 }
 
 // items returns the items of runs. A message that the request had is found by its
-// place there, any other one by the text of its Native.
+// place there, any other one by the text of its Native. A conversation that the provider holds
+// has all up to the last answer: the items of the input too, and an answer that a middleware
+// echoes in other words.
 func (in *input) items(runs []lens.Run) ([]string, error) {
 	var out []string
-	for _, run := range runs {
+	had := func(r lens.Run) bool { return r.At[0] >= 0 }
+	for i, run := range runs {
 		m := run.Messages[0]
 		var t *turn
 		var err error
@@ -226,6 +229,10 @@ func (in *input) items(runs []lens.Run) ([]string, error) {
 		raws, err := in.message(m, t)
 		if err != nil {
 			return nil, err
+		}
+		echoed := t != nil && t.answer || had(runs[0]) && !slices.ContainsFunc(runs[i:], had)
+		if in.held && m.Role == middleware.RoleAssistant && echoed {
+			out, raws = nil, nil
 		}
 		out = append(out, raws...)
 	}
@@ -445,7 +452,7 @@ func settings(r *middleware.Request) []lens.Member {
 // must not repeat.
 type provider struct {
 	stored bool // the answers ("store", true by default): reasoning may go by its id
-	held   bool // the conversation itself: the answers must not be repeated
+	held   bool // the conversation itself: neither an answer nor what led to it is sent again
 }
 
 // readProvider reads it from a request. Answers are kept unless the request forbids it.

@@ -571,6 +571,7 @@ func (s *stream) fold() (*answer, error) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.items[a].index, s.items[b].index) })
 	var items []rawjson.Value
 	var from []int
+	begun := false // a hosted call that did not end
 	for _, i := range order {
 		v, err := s.items[i].value(copies[i])
 		if err != nil {
@@ -579,13 +580,14 @@ func (s *stream) fold() (*answer, error) {
 		if v.Exists() {
 			items, from = append(items, v), append(from, i)
 		}
+		begun = begun || !v.Exists() && s.items[i].sort == isOpaque
 	}
 	for _, v := range rest {
 		items, from = append(items, v), append(from, -1)
 	}
 	a, err := newAnswer(s, env, items)
 	if err == nil {
-		a.from = from
+		a.from, a.Is.Unpaired = from, a.Is.Unpaired || begun
 	}
 	return a, err
 }
