@@ -103,7 +103,9 @@ func TestTruncatedCustomCall(t *testing.T) {
 	require.Equal(t, "applied", replies(s)[1])
 
 	s = goState()
-	require.NoError(t, newAgent(t, argsvalidate.New(argsvalidate.Options{})(modelOf(t, cut, whole, text("done"))), tools(tool)).Run(t.Context(), s))
+	o := tools(tool)
+	o.Request = &middleware.Request{MaxTokens: 50}
+	require.NoError(t, newAgent(t, argsvalidate.New(argsvalidate.Options{})(modelOf(t, cut, whole, text("done"))), o).Run(t.Context(), s))
 	require.Equal(t, []string{"applied"}, replies(s), "asked for again inside of the step")
 }
 

@@ -36,7 +36,8 @@
 //	not_object                    the arguments are JSON, but not an object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
-//	tool_choice                   the request requires a call to another tool, and the message has none
+//	tool_choice                   the request requires a call, or a call to another tool, and the message has none
+//	empty                         the message has neither an answer nor a call (Options.EmptyAnswers)
 //	unusable_schema               the tool's schema cannot be used (Options.UnusableSchemas)
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused
@@ -119,7 +120,14 @@ type Advanced struct {
 	// measurement with two small models, 71 instead of 23 of 76 calls became valid, and 52 instead
 	// of 16 calls were valid and wrong. Do not set it where a wrong call does harm.
 	Constrain Constrain
-	Formats   bool // validate "format", which JSON Schema leaves optional
+	// EmptyAnswers selects what happens to messages that hold neither an answer nor a call.
+	EmptyAnswers EmptyAnswers
+	// RaiseTokens is the highest length limit (Request.MaxTokens) of a re-ask because of a
+	// truncated call. Such a call is re-asked once, with twice the limit of the request, and
+	// only if the request states one that can be raised and the budget of the context allows
+	// it. 0 sets no bound; NoRaise re-asks no truncated call.
+	RaiseTokens int
+	Formats     bool // validate "format", which JSON Schema leaves optional
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
 	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect string
@@ -318,6 +326,7 @@ func (o Options) withDefaults() Options {
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
 	o.UnknownTools = cmp.Or(o.UnknownTools, RejectUnknown)
 	o.UnusableSchemas = cmp.Or(o.UnusableSchemas, PassUnusable)
+	o.EmptyAnswers = cmp.Or(o.EmptyAnswers, EmptyDefault)
 	o.Properties = cmp.Or(o.Properties, BySchema)
 	o.Batch = cmp.Or(o.Batch, batch.ReissueAll)
 	o.Strip = cmp.Or(o.Strip, strip.Optional)
@@ -382,6 +391,12 @@ func (o Options) Validate() error {
 	}
 	if o.UnusableSchemas > RejectUnusable {
 		return invalidOption("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
+	}
+	if o.EmptyAnswers > EmptyAlways {
+		return invalidOption("EmptyAnswers", "not one of the constants", uint8(o.EmptyAnswers))
+	}
+	if o.RaiseTokens < NoRaise {
+		return invalidOption("RaiseTokens", "must not be negative, unless it is NoRaise", o.RaiseTokens)
 	}
 	if o.Constrain > ConstrainResponseFormat {
 		return invalidOption("Constrain", "not one of the constants", uint8(o.Constrain))

@@ -45,7 +45,7 @@ func TestDemandedCallIsAskedForOnce(t *testing.T) {
 	out = run(t, argsvalidate.Options{OnExhausted: middleware.Pass}, demanding(""), words, words)
 	require.NoError(t, out.err)
 	require.Equal(t, "It is sunny.", out.resp.Message.Text())
-	require.Empty(t, out.report.Status)
+	require.Equal(t, middleware.Invalid, out.report.Status)
 	require.Equal(t, []string{"the request demands a tool call, and attempt 2 has none"}, out.report.Notes)
 
 	out = run(t, argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass}, demanding(""), words)

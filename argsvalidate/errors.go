@@ -22,6 +22,9 @@ var (
 	// ErrNoCall: the request demands a tool call, and the model sent none. It
 	// comes with ErrExhausted.
 	ErrNoCall = errors.New("argsvalidate: the request demands a tool call, and the model sent none")
+	// ErrEmpty: the message holds neither an answer nor a tool call, or it announces
+	// calls and has none (Options.EmptyAnswers). It comes with ErrExhausted.
+	ErrEmpty = errors.New("argsvalidate: the model sent an empty message")
 	// ErrInvalid: a call is invalid.
 	ErrInvalid = errors.New("argsvalidate: invalid tool call")
 	// ErrRule: a rule could not decide. The error also wraps the rule's own
@@ -30,8 +33,8 @@ var (
 )
 
 // Error reports why a step has no valid response, or which calls are invalid.
-// errors.Is finds ErrExhausted, ErrRepeated, ErrNoCall, ErrInvalid, ErrRule
-// and the cause in it. middleware.ReportOf(nil, err) returns the report of the
+// errors.Is finds ErrExhausted, ErrRepeated, ErrNoCall, ErrEmpty, ErrInvalid,
+// ErrRule and the cause in it. middleware.ReportOf(nil, err) returns the report of the
 // step.
 type Error struct {
 	// Response is the last response, as sent; nil without a response. With
@@ -140,6 +143,8 @@ func (e *Error) ClientMessage() string {
 	switch {
 	case slices.Contains(e.reasons, ErrRule):
 		message = "a rule could not decide"
+	case slices.Contains(e.reasons, ErrEmpty):
+		message = "the model sent an empty message"
 	case message == "":
 		message = "the model sent no valid tool call"
 	}

@@ -86,64 +86,6 @@ func (s *validateStep) isModelsFault() bool {
 	return false
 }
 
-// missingCall reports whether the request requires a tool call and the response has
-// none. A refused, filtered or cut off response needs no call, nor does a response with
-// a call that the provider ran.
-func (s *validateStep) missingCall(resp *middleware.Response) bool {
-	if s.req.ToolChoice.Mode != middleware.ToolRequired && s.req.ToolChoice.Name == "" {
-		return false
-	}
-	if resp.Message.Refused() || len(resp.Message.ToolCalls) > 0 || len(resp.Choices) > 0 || len(s.tools.available()) == 0 {
-		return false
-	}
-	switch resp.FinishReason {
-	case "", middleware.FinishStop, middleware.FinishToolCalls:
-	default:
-		return false
-	}
-	return !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
-}
-
-// afterNoCall decides what follows a response without the required call: a re-ask, else
-// an error or (with Pass) the response.
-func (s *validateStep) afterNoCall() (again, raises bool) {
-	limit, policy := s.missingCallOptions()
-	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
-	if !inside && !s.askedForCall && s.attempt < limit { // an inner middleware such as textcall has already re-asked
-		return true, false
-	}
-	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	return false, policy != middleware.Pass
-}
-
-// missingCallOptions returns the options for a response without the required call.
-func (s *validateStep) missingCallOptions() (maxAttempts int, policy middleware.OnExhausted) {
-	if p := s.tools.find(s.req.ToolChoice.Name, ""); p.declared() {
-		return p.options.MaxAttempts, p.options.OnExhausted
-	}
-	return s.v.o.MaxAttempts, s.v.o.OnExhausted
-}
-
-// askForCall makes the next request, with a user message that requires a call.
-func (s *validateStep) askForCall() {
-	s.askedForCall = true
-	reply := middleware.User(askForCallText(s.req.ToolChoice.Name, s.tools.available()))
-	s.record([]middleware.Message{reply})
-	echo := s.last.Message
-	if strings.TrimSpace(echo.Text()) == "" {
-		echo = history.Text("")
-	}
-	s.extend([]middleware.Message{echo, reply})
-}
-
-// askForCallText is the reply to a response without a call.
-func askForCallText(only string, available []string) string {
-	if only != "" {
-		return fmt.Sprintf("Your last message calls no tool, but the tool '%.64s' must be called now. Call it.", strings.ToValidUTF8(only, "\uFFFD"))
-	}
-	return fmt.Sprintf("Your last message calls no tool, but a tool must be called now. Call one of these tools: %s.", listNames(available))
-}
-
 // callModel makes one model call. A re-ask may be constrained.
 func (s *validateStep) callModel(ctx context.Context, asked *middleware.Request) (*middleware.Response, error) {
 	tool, mode := s.constraint(asked)

@@ -39,7 +39,9 @@ type validateStep struct {
 	repeats       loopstate.Watch      // detects repeated failures
 	streamed      bool                 // the caller's sink has events that were not reset
 	unconstrained bool                 // no further attempt is constrained
-	askedForCall  bool                 // the step has re-asked for a missing call
+	fault         fault                // of last
+	faultReasked  bool                 // the step has re-asked because of a fault
+	tokensRaised  bool                 // the length limit was raised
 }
 
 // newStep returns the step for req. It wraps the caller's sink twice: trackSink
@@ -82,7 +84,7 @@ func (s *validateStep) run(ctx context.Context) (*middleware.Response, error) {
 			resp, err = s.afterFailure(ctx, err)
 		case unusable && s.kept == nil:
 			return s.tally.Finish(s.unusable(resp))
-		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !choicesHaveCalls(resp) && !s.missingCall(resp):
+		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !choicesHaveCalls(resp) && s.faultOf(resp) == noFault:
 			return resp, nil
 		default:
 			done, resp, err = s.handle(ctx, resp)
@@ -102,10 +104,11 @@ type outcome uint8
 const (
 	outcomeValid      outcome = iota // return the response
 	outcomeReask                     // call the model again, with replies to its calls
-	outcomeAskForCall                // call the model again, for the call that the request demands
+	outcomeReaskFault                // call the model again, because of the fault of a message without calls
 	outcomeEnded                     // return the error of the context
 	outcomeExhausted                 // do what OnExhausted selects
-	outcomeNoCall                    // return ErrNoCall
+	outcomeFault                     // return the error of the fault
+	outcomeMarked                    // return the response, marked with the fault
 	outcomeRuleError                 // return the error of a rule or of the context
 )
 
@@ -116,18 +119,23 @@ func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (d
 	case outcomeReask:
 		s.reask(ctx, resp.Message)
 		return false, nil, nil
-	case outcomeAskForCall:
-		s.askForCall()
+	case outcomeReaskFault:
+		s.reaskFault()
 		return false, nil, nil
+	case outcomeFault, outcomeMarked:
+		s.recordFault(nil)
+	default:
+		s.record(nil)
 	}
-	s.record(nil)
 	switch result {
 	case outcomeEnded:
 		return false, nil, nil
 	case outcomeExhausted:
 		out, err = s.exhausted(ctx, reasons)
-	case outcomeNoCall:
+	case outcomeFault:
 		err = &Error{Response: s.last, reasons: reasons}
+	case outcomeMarked:
+		out = s.marked()
 	case outcomeRuleError:
 		err = s.ruleError(ctx, reasons)
 	default:
@@ -139,7 +147,7 @@ func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (d
 // validate validates the calls of a response. It returns the error of a rule that could
 // not decide, or of ctx.
 func (s *validateStep) validate(ctx context.Context, resp *middleware.Response) error {
-	s.last, s.answered, s.refusal = s.withIDs(resp), s.attempt, nil
+	s.last, s.answered, s.refusal, s.fault = s.withIDs(resp), s.attempt, nil, s.faultOf(resp)
 	s.checked = s.v.newValidation(s.req, &s.tools, s.last.Message.ToolCalls)
 	s.checked.reasked = s.attempt > 1
 	err := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
@@ -161,16 +169,11 @@ func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, 
 	if _, unusable := resp.Unusable(); unusable && s.kept != nil {
 		return outcomeExhausted, []error{ErrExhausted, ErrInvalid, errUnusable}
 	}
-	if err == nil && s.missingCall(resp) && !(s.kept != nil && s.kept.complete()) {
-		again, raises := s.afterNoCall()
-		switch {
-		case again:
-			return outcomeAskForCall, nil
-		case s.kept != nil: // OnExhausted applies to the kept batch, which is not lost
-			return outcomeExhausted, []error{ErrExhausted, ErrInvalid, ErrNoCall}
-		case raises:
-			return outcomeNoCall, []error{ErrExhausted, ErrNoCall}
-		}
+	switch {
+	case s.fault == turnComplete:
+		s.tally.Note(s.fault.note(s.attempt))
+	case err == nil && s.fault != noFault && !(s.kept != nil && s.kept.complete()):
+		return s.afterFault()
 	}
 	s.updateBatch()
 	if err == nil {
@@ -182,7 +185,7 @@ func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, 
 	case !anyInvalid(s.outputVerdicts()):
 		return outcomeValid, nil
 	}
-	if reasons = s.outOfAttempts(); reasons != nil {
+	if reasons = s.outOfAttempts(ctx); reasons != nil {
 		return outcomeExhausted, reasons
 	}
 	if ctx.Err() != nil {
@@ -247,7 +250,7 @@ func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, 
 }
 
 // outOfAttempts returns why no further attempt may follow, or nil.
-func (s *validateStep) outOfAttempts() []error {
+func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 	limit := 0
 	for v := range s.invalid() {
 		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
@@ -269,6 +272,9 @@ func (s *validateStep) outOfAttempts() []error {
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	if choicesHaveCalls(s.last) || s.last.Report.Status == middleware.Invalid { // a stack inside has re-asked already
+		return []error{ErrExhausted, ErrInvalid}
+	}
+	if s.isCutOff() && !s.raiseTokens(ctx) {
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	return nil
@@ -334,10 +340,16 @@ var errUnusable = errors.New("argsvalidate: the message holds neither a call tha
 // unusable applies OnExhausted to a message that an inner layer could not read. That
 // layer has already re-asked the model, and the message has no calls to drop.
 func (s *validateStep) unusable(resp *middleware.Response) (*middleware.Response, error) {
-	if s.v.o.OnExhausted == middleware.Pass {
+	s.fault = s.faultOf(resp)
+	reasons := []error{ErrExhausted, ErrInvalid, errUnusable}
+	if s.fault == missingCall {
+		s.tally.Note(s.fault.note(s.attempt))
+		reasons = []error{ErrExhausted, ErrNoCall}
+	}
+	if _, policy := s.faultOptions(); policy == middleware.Pass {
 		return resp, nil
 	}
-	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnusable}}
+	return nil, &Error{Response: resp, reasons: reasons}
 }
 
 // endedError returns the error of ctx with the issues of the last response; nil if ctx
@@ -358,10 +370,10 @@ func (s *validateStep) afterFailure(ctx context.Context, err error) (*middleware
 	}
 	if ctx.Err() == nil && s.last != nil && !errors.Is(err, middleware.ErrBudget) {
 		var out *middleware.Response
-		if _, policy := s.missingCallOptions(); anyInvalid(s.outputVerdicts()) {
+		if _, policy := s.faultOptions(); anyInvalid(s.outputVerdicts()) {
 			out, _ = s.exhausted(ctx, []error{ErrInvalid, err})
-		} else if policy == middleware.Pass { // the last response had no call, and the request demands one
-			out = s.accepted(s.last)
+		} else if policy == middleware.Pass { // the last response is a message without calls, and has a fault
+			out = s.marked()
 		}
 		if out != nil {
 			s.tally.Note(fmt.Sprintf("attempt %d failed, so the last response was returned", s.attempt))
@@ -374,6 +386,8 @@ func (s *validateStep) afterFailure(ctx context.Context, err error) (*middleware
 // asError returns the error for the last response, which is invalid.
 func (s *validateStep) asError() *Error {
 	switch {
+	case s.fault != noFault && s.kept == nil:
+		return &Error{Response: s.last, reasons: []error{s.fault.err()}}
 	case s.refusal == nil:
 		return s.outputError(ErrInvalid)
 	case s.kept == nil:

@@ -167,6 +167,7 @@ const (
 	codeTooMany      = "too_many_calls"
 	codeUnusable     = "unusable_schema"
 	codeToolChoice   = "tool_choice"
+	codeEmpty        = "empty"
 )
 
 // validation is the validation of the calls of one message.

@@ -14,6 +14,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/loopstate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -102,7 +103,23 @@ func With(ctx context.Context, l Limits) (context.Context, *Budget) {
 		panic(err)
 	}
 	b := &Budget{limits: l, outer: from(ctx)}
-	return context.WithValue(ctx, budgetKey{}, b), b
+	return loopstate.WithTokens(context.WithValue(ctx, budgetKey{}, b), b.left), b
+}
+
+// left returns how many tokens may still be spent: 0 if no model call is left.
+func (b *Budget) left() int64 {
+	left := int64(math.MaxInt64)
+	for ; b != nil; b = b.outer {
+		b.mu.Lock()
+		if b.limits.Tokens > 0 {
+			left = min(left, b.limits.Tokens-b.usage.InputTokens-b.usage.OutputTokens)
+		}
+		if b.limits.ModelCalls > 0 && b.calls+b.underway >= b.limits.ModelCalls {
+			left = 0
+		}
+		b.mu.Unlock()
+	}
+	return left
 }
 
 func from(ctx context.Context) *Budget {

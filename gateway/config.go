@@ -99,6 +99,8 @@ type Settings struct {
 	Batch           batch.Policy                 `toml:"batch,omitempty"`            // default batch.ReissueAll
 	UnknownTools    argsvalidate.UnknownTools    `toml:"unknown_tools,omitempty"`    // default argsvalidate.RejectUnknown
 	UnusableSchemas argsvalidate.UnusableSchemas `toml:"unusable_schemas,omitempty"` // default argsvalidate.PassUnusable; RejectUnusable also refuses requests that offer tools on a path of no format
+	EmptyAnswers    argsvalidate.EmptyAnswers    `toml:"empty_answers,omitempty"`    // default argsvalidate.EmptyDefault
+	RaiseTokens     int                          `toml:"raise_tokens,omitempty"`     // see argsvalidate.Advanced; 0 sets no bound, argsvalidate.NoRaise turns it off
 	Unreadable      Refusal                      `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
 	Hold            Hold                         `toml:"hold,omitempty"`             // default HoldCalls
 	KeepAlive       Duration                     `toml:"keep_alive,omitempty"`       // longest silence in a stream; default 8s; "off" turns keep-alives off

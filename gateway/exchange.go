@@ -66,10 +66,13 @@ func (x *exchange) repairs() (n map[string]int) {
 	return n
 }
 
-// issues counts the first issues of all invalid calls of all attempts, by code. It
-// may be nil.
+// issues counts the first issues of all invalid calls, and of all invalid messages without a
+// call, of all attempts, by code. It may be nil.
 func (x *exchange) issues() (n map[string]int) {
 	for _, a := range x.report.Attempts {
+		if len(a.Issues) > 0 {
+			n = count(n, a.Issues[0].Code)
+		}
 		for _, v := range a.Verdicts {
 			if len(v.Issues) > 0 {
 				n = count(n, v.Issues[0].Code)

@@ -81,7 +81,7 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		Limits:       argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
-	o.Escalate, o.Constrain = s.Escalate, s.Constrain
+	o.Escalate, o.Constrain, o.EmptyAnswers, o.RaiseTokens = s.Escalate, s.Constrain, s.EmptyAnswers, s.RaiseTokens
 	if s.Mode != Enforce && s.Mode != "" {
 		o.MaxAttempts = 1
 	} else if s.LoopAfter > 0 {

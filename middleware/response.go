@@ -33,10 +33,11 @@ type FinishReason string
 
 // The finish reasons that this module acts on.
 const (
-	FinishStop      FinishReason = "stop"
-	FinishToolCalls FinishReason = "tool_calls"
-	FinishLength    FinishReason = "length" // the length limit was reached: the last tool call is incomplete
-	FinishFilter    FinishReason = "content_filter"
+	FinishStop         FinishReason = "stop"
+	FinishStopSequence FinishReason = "stop_sequence" // one of Request.Stop ended the text; formats that do not say so have FinishStop
+	FinishToolCalls    FinishReason = "tool_calls"
+	FinishLength       FinishReason = "length" // the length limit was reached: the last tool call is incomplete
+	FinishFilter       FinishReason = "content_filter"
 )
 
 // Clone returns a deep copy.

@@ -33,7 +33,7 @@ func TestEmptyRequired(t *testing.T) {
 			require.Len(t, asked, c.asked)
 			require.Equal(t, []string{c.call}, calls(resp.Message))
 			if c.asked > 1 {
-				require.Equal(t, "empty", resp.Report.Attempts[0].Issues[0].Code)
+				require.Equal(t, "empty_value", resp.Report.Attempts[0].Issues[0].Code)
 				require.Contains(t, resp.Report.Attempts[0].Replies[0].Text(), "to is empty")
 			}
 		})

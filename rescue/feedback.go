@@ -10,7 +10,7 @@ func (s *rescueStep) reply(f *fault) middleware.Message {
 	switch f.code {
 	case "truncated":
 		do = " Call the tool with shorter arguments."
-	case "empty":
+	case "empty_value":
 		do = " If that is meant, call the tool again. If you do not know the value, ask for it."
 	case "destructive":
 		do = " If you really want to call it, use the tool calling interface. A call that is written as text is never executed for this tool."

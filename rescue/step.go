@@ -130,7 +130,7 @@ func (s *rescueStep) refuseEmpty(f findings) findings {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if name := s.tools.emptyRequired(c); name != "" {
-				return findings{fault: &fault{issue{"empty", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
+				return findings{fault: &fault{issue{"empty_value", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
 			}
 		}
 	}

@@ -66,12 +66,15 @@ func (s *textStep) exhausted(ctx context.Context, h *eventBuffer, resp *middlewa
 	if repeated {
 		again = ", because the model repeated itself"
 	}
-	if r.kind != isFault {
+	if r.kind == isCall {
 		s.tally.Note(fmt.Sprintf("textcall: passed on after attempt %d%s, although %s", attempt, again, problem))
 		return s.finish(h, resp, r)
 	}
 	s.tally.Note(fmt.Sprintf("textcall: marked invalid after attempt %d%s: %s", attempt, again, problem))
 	out := *resp
 	out.Report.Status = middleware.Invalid
+	if r.kind == isAnswer { // it can be read, and it is not the call that the request demands
+		return s.finish(h, &out, r)
+	}
 	return s.tally.Finish(&out, nil)
 }

@@ -136,6 +136,12 @@ func reminder(text string) (content string, ok bool) {
 	return content, begins && ends && !strings.Contains(content, "system-reminder>")
 }
 
+// IsReminder reports whether text is one reminder of a client and nothing else.
+func IsReminder(text string) bool {
+	_, ok := reminder(text)
+	return ok
+}
+
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

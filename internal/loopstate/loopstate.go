@@ -1,5 +1,5 @@
 // Package loopstate is what a loop and the layers of its chain tell each other by context:
-// the failures of earlier steps, and the validators of the chain. Watch detects a model that
+// the failures of earlier steps, the validators of the chain, and what is left of a budget. Watch detects a model that
 // makes no progress.
 package loopstate
 
@@ -119,6 +119,20 @@ func (s *Step) HasOtherValidator(v any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.validators) > 0 && !slices.Contains(s.validators, v)
+}
+
+type tokensKey struct{}
+
+// WithTokens returns a context whose model calls share a budget. left returns how many tokens
+// of it are left; it is called concurrently.
+func WithTokens(ctx context.Context, left func() int64) context.Context {
+	return context.WithValue(ctx, tokensKey{}, left)
+}
+
+// Affords reports whether a model call of that many tokens fits into the budget of ctx.
+func Affords(ctx context.Context, tokens int64) bool {
+	left, ok := ctx.Value(tokensKey{}).(func() int64)
+	return !ok || tokens <= left()
 }
 
 // Calls returns what failed of these verdicts: the name and the arguments of

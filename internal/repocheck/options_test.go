@@ -47,7 +47,7 @@ func setups() []setup {
 			}
 		}},
 		{valid: answer.Options{Schema: []byte(`{}`)}, build: func(o any) { answer.New(o.(answer.Options)) }},
-		{valid: argsvalidate.Options{}, build: func(o any) { argsvalidate.New(o.(argsvalidate.Options)) }},
+		{valid: argsvalidate.Options{}, build: func(o any) { argsvalidate.New(o.(argsvalidate.Options)) }, named: []string{"RaiseTokens"}},
 		{valid: budget.Limits{}, build: func(o any) { budget.With(context.Background(), o.(budget.Limits)) }},
 		{valid: gateway.Options{}, build: func(o any) {
 			if _, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, o.(gateway.Options)); err != nil {
@@ -96,6 +96,7 @@ func TestOptions(t *testing.T) {
 		})
 	}
 	require.NoError(t, transport.Options{KeepAlive: transport.Off, ReaskTimeout: transport.Off, MaxModelCalls: middleware.Unlimited}.Validate())
+	require.NoError(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{RaiseTokens: argsvalidate.NoRaise}}.Validate())
 	require.NoError(t, report.Options{Findings: report.AllFindings}.Validate())
 	require.NoError(t, wire.Endpoint{Silence: middleware.Unlimited}.Validate())
 	require.NoError(t, middlewaretest.FaultOptions{AnswerAfter: middlewaretest.NeverAnswer}.Validate())

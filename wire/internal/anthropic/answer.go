@@ -617,7 +617,7 @@ func usageText(usage string, has, want middleware.Usage) (string, error) {
 
 // finishes are the neutral words for a stop_reason, stops the provider's; unknown ones stay.
 var (
-	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop,
+	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStopSequence,
 		"tool_use": middleware.FinishToolCalls, "max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
 	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
 		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}

@@ -35,7 +35,7 @@ func TestDecodeResponse(t *testing.T) {
 func TestFinishReasons(t *testing.T) {
 	t.Parallel()
 	for wire, neutral := range map[string]middleware.FinishReason{
-		"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop, "tool_use": middleware.FinishToolCalls,
+		"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStopSequence, "tool_use": middleware.FinishToolCalls,
 		"max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength,
 		"refusal": middleware.FinishFilter, "pause_turn": "pause_turn", "new": "new",
 	} {
@@ -51,7 +51,7 @@ func TestFinishReasons(t *testing.T) {
 	}
 	for neutral, wire := range map[middleware.FinishReason]string{
 		middleware.FinishStop: `"end_turn"`, middleware.FinishToolCalls: `"tool_use"`, middleware.FinishLength: `"max_tokens"`,
-		middleware.FinishFilter: `"refusal"`, "": "null",
+		middleware.FinishFilter: `"refusal"`, middleware.FinishStopSequence: `"stop_sequence"`, "": "null",
 	} {
 		resp := decodeResponse(t, `{"content":[],"stop_reason":"x"}`)
 		resp.FinishReason = neutral

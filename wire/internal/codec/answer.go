@@ -156,9 +156,13 @@ func withArguments(m middleware.Message) middleware.Message {
 
 // FinishOf returns the finish reason of resp. A middleware that writes a response may leave
 // the reason empty. FinishOf then derives it from the calls, and also replaces a reason that
-// contradicts them.
+// contradicts them. A stop sequence is written as an ordinary stop: most formats have no word
+// for it.
 func FinishOf(resp *middleware.Response) middleware.FinishReason {
 	f, calls := resp.FinishReason, len(resp.Message.ToolCalls) > 0
+	if f == middleware.FinishStopSequence {
+		f = middleware.FinishStop
+	}
 	switch {
 	case calls && (f == middleware.FinishStop || f == ""):
 		return middleware.FinishToolCalls

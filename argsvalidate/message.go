@@ -1,0 +1,312 @@
+package argsvalidate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/announce"
+	"github.com/toolmend/toolmend/internal/history"
+	"github.com/toolmend/toolmend/internal/loopstate"
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// EmptyAnswers selects what happens to a message without a tool call that holds no answer
+// either. It has the issue empty, and is re-asked once in a step.
+//
+// By default these messages are empty:
+//   - The finish reason announces tool calls, and the message has none.
+//   - The message holds reasoning and nothing else.
+//   - The message holds nothing, and answers a message of the user. Behind the results of
+//     tools, a message that holds nothing says that the turn is complete: it is valid, and the
+//     report has a note.
+//
+// White space is not text. A provider's answer without a finish reason counts as one that
+// stopped. A message is never empty if the request offers no tools, if the
+// message is refused, filtered, cut off, paused or ended by a stop sequence, if it continues an
+// assistant message of the request, if there are further choices, or if it holds content other
+// than text, such as an image or a call that the provider ran.
+type EmptyAnswers uint8
+
+// The settings.
+const (
+	EmptyOff     EmptyAnswers = iota + 1 // no message is empty
+	EmptyDefault                         // as described for EmptyAnswers
+	EmptyAlways                          // a message that holds nothing is re-asked behind the results of tools too, and valid if the model repeats it
+)
+
+var emptyWords = text.Words{"", "off", "default", "always"}
+
+// String returns the word of the constant, such as "always", and "default" for 0.
+func (e EmptyAnswers) String() string { return emptyWords.Of(uint8(e)) }
+
+// MarshalText returns the text of String.
+func (e EmptyAnswers) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText sets e to the constant with this word: off, default or always.
+func (e *EmptyAnswers) UnmarshalText(word []byte) error { return emptyWords.Parse(word, (*uint8)(e)) }
+
+// NoRaise as Advanced.RaiseTokens re-asks no truncated call.
+const NoRaise = -1
+
+// fault is what is wrong with a message without calls.
+type fault uint8
+
+const (
+	noFault      fault = iota
+	missingCall        // the request demands a call
+	missingCalls       // the finish reason announces calls
+	noAnswer           // it holds no answer
+	turnComplete       // it holds nothing, which is valid behind the results of tools
+)
+
+// faultOf returns the fault of a response. It is the only place that decides whether a message
+// without calls is valid. It does not allocate for a message with text.
+func (s *validateStep) faultOf(resp *middleware.Response) fault {
+	m, finish := &resp.Message, resp.FinishReason
+	demands := s.req.ToolChoice.Mode == middleware.ToolRequired || s.req.ToolChoice.Name != ""
+	announces := finish == middleware.FinishToolCalls
+	if len(m.ToolCalls) > 0 || len(resp.Choices) > 0 || !demands && !announces && hasText(*m) {
+		return noFault
+	}
+	switch finish {
+	case "", middleware.FinishStop, middleware.FinishStopSequence, middleware.FinishToolCalls:
+	default:
+		return noFault
+	}
+	if m.Refused() || holds(m, middleware.PartOpaque) || len(s.tools.available()) == 0 {
+		return noFault
+	}
+	if demands {
+		return missingCall
+	}
+	source := s.source()
+	if s.v.o.EmptyAnswers == EmptyOff || source == middleware.RoleAssistant || holds(m, middleware.PartMedia) || hasFurther(*m) {
+		return noFault
+	}
+	switch {
+	case announces:
+		return missingCalls
+	case finish == middleware.FinishStopSequence, finish == "" && resp.Native == nil, len(s.req.Stop) > 0 && !namesStops(resp):
+		return noFault
+	case holds(m, middleware.PartReasoning):
+		return noAnswer
+	case source == middleware.RoleTool && (s.v.o.EmptyAnswers != EmptyAlways || s.attempt > 1 || s.v.o.MaxAttempts == 1):
+		return turnComplete
+	case source == middleware.RoleUser, source == middleware.RoleTool:
+		return noAnswer
+	}
+	return noFault
+}
+
+// hasText reports whether m has text other than white space.
+func hasText(m middleware.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p middleware.Part) bool {
+		return p.Kind == middleware.PartText && strings.TrimSpace(p.Text) != ""
+	})
+}
+
+func holds(m *middleware.Message, kind middleware.PartKind) bool {
+	return slices.ContainsFunc(m.Parts, func(p middleware.Part) bool { return p.Kind == kind })
+}
+
+// namesStops reports whether the provider tells a stop sequence apart from a stop, as Anthropic
+// does.
+func namesStops(resp *middleware.Response) bool {
+	return resp.Native != nil && resp.Native.Dialect == "anthropic-messages"
+}
+
+// hasFurther reports whether m, or a text in it, has further content that is not a part: a
+// list or an object that is not empty, such as the citations of a text, or the images of a
+// message of OpenRouter.
+func hasFurther(m middleware.Message) bool {
+	natives := []*middleware.Native{m.Native}
+	for _, p := range m.Parts {
+		if p.Kind == middleware.PartText {
+			natives = append(natives, p.Native)
+		}
+	}
+	return slices.ContainsFunc(natives, func(n *middleware.Native) bool {
+		if n == nil {
+			return false
+		}
+		doc, err := rawjson.Parse(n.Raw, rawjson.Limits{})
+		if err != nil || doc.Root().Kind() != rawjson.Object {
+			return false
+		}
+		for v := range doc.Root().Each() {
+			if (v.Kind() == rawjson.Array || v.Kind() == rawjson.Object) && !v.Empty() && !slices.Contains(readMembers, v.Key()) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// readMembers are the members of a message that are read as parts or calls.
+var readMembers = []string{"content", "parts", "tool_calls", "function_call", "reasoning_details", "thinking_blocks", "provider_specific_fields"}
+
+// source returns the role of the message of the request that the model answers: the last one
+// that is not a system message, a reminder of a client or blank.
+func (s *validateStep) source() middleware.Role {
+	for _, m := range slices.Backward(s.req.Messages) {
+		if m.Role != middleware.RoleSystem && (m.Role != middleware.RoleUser || slices.ContainsFunc(m.Parts, isContent)) {
+			return m.Role
+		}
+	}
+	return ""
+}
+
+// isContent reports whether p, a part of a message of the user, is content of the user.
+func isContent(p middleware.Part) bool {
+	return p.Kind != middleware.PartText || strings.TrimSpace(p.Text) != "" && !announce.IsReminder(p.Text)
+}
+
+// issue returns the issue of a fault. The request is the caller's.
+func (f fault) issue(req *middleware.Request) middleware.Issue {
+	switch {
+	case f == missingCall && req.ToolChoice.Name != "":
+		return middleware.Issue{Code: codeToolChoice, Message: "it calls no tool, and the tool " + text.Label(req.ToolChoice.Name) + " must be called now"}
+	case f == missingCall:
+		return middleware.Issue{Code: codeToolChoice, Message: "it calls no tool, and a tool must be called now"}
+	case f == missingCalls:
+		return middleware.Issue{Code: codeEmpty, Message: "it announces a tool call and has none"}
+	}
+	return middleware.Issue{Code: codeEmpty, Message: "it has neither text nor a tool call"}
+}
+
+// err returns the reason for an error.
+func (f fault) err() error {
+	if f == missingCall {
+		return ErrNoCall
+	}
+	return ErrEmpty
+}
+
+// note returns the note on the attempt of that number.
+func (f fault) note(attempt int) string {
+	switch f {
+	case missingCall:
+		return fmt.Sprintf("the request demands a tool call, and attempt %d has none", attempt)
+	case missingCalls:
+		return fmt.Sprintf("attempt %d announces a tool call and has none", attempt)
+	case turnComplete:
+		return "the answer is empty: behind the results of tools, that is the end of a turn"
+	}
+	return fmt.Sprintf("attempt %d has neither text nor a tool call", attempt)
+}
+
+// afterFault decides what follows a faulty message without calls: a re-ask, else an error or
+// (with Pass) the message, marked. A kept batch has an answer: only a demanded call can be
+// missing in it.
+func (s *validateStep) afterFault() (result outcome, reasons []error) {
+	limit, policy := s.faultOptions()
+	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
+	if !inside && !s.faultReasked && s.attempt < limit { // an inner middleware such as textcall has already re-asked
+		return outcomeReaskFault, nil
+	}
+	s.tally.Note(s.fault.note(s.attempt))
+	switch {
+	case s.kept != nil: // OnExhausted applies to the kept batch, which is not lost
+		return outcomeExhausted, []error{ErrExhausted, ErrInvalid, s.fault.err()}
+	case policy == middleware.Pass:
+		return outcomeMarked, nil
+	}
+	return outcomeFault, []error{ErrExhausted, s.fault.err()}
+}
+
+// faultOptions returns the options for the fault of the last response.
+func (s *validateStep) faultOptions() (maxAttempts int, policy middleware.OnExhausted) {
+	if p := s.tools.find(s.req.ToolChoice.Name, ""); s.fault == missingCall && p.declared() {
+		return p.options.MaxAttempts, p.options.OnExhausted
+	}
+	return s.v.o.MaxAttempts, s.v.o.OnExhausted
+}
+
+// recordFault adds the fault of the last response to the report.
+func (s *validateStep) recordFault(replies []middleware.Message) {
+	s.record(replies)
+	s.tally.SetIssues([]middleware.Issue{s.fault.issue(s.req)}, nil, replies)
+}
+
+// reaskFault makes the next request, with a user message that describes the fault. Strict
+// providers refuse an empty message, and some refuse a user message behind the results of
+// tools: a message without text becomes the text "(empty)".
+func (s *validateStep) reaskFault() {
+	s.faultReasked = true
+	reply := middleware.User(s.faultText())
+	s.recordFault([]middleware.Message{reply})
+	echo := s.last.Message
+	if !hasText(echo) {
+		echo = history.Text("")
+	}
+	s.extend([]middleware.Message{echo, reply})
+}
+
+// faultText is the reply to a message with a fault. The reply to an empty message lets the
+// model end its turn.
+func (s *validateStep) faultText() string {
+	only, ask := s.req.ToolChoice.Name, "Call a tool, or answer"
+	switch {
+	case s.fault == missingCall && only != "":
+		return fmt.Sprintf("Your last message calls no tool, but the tool '%.64s' must be called now. Call it.", strings.ToValidUTF8(only, "\uFFFD"))
+	case s.fault == missingCall:
+		return fmt.Sprintf("Your last message calls no tool, but a tool must be called now. Call one of these tools: %s.", listNames(s.tools.available()))
+	case s.req.ToolChoice.Mode == middleware.ToolNone:
+		ask = "Answer"
+	}
+	what := "is empty: it has neither text nor a tool call"
+	if s.fault == missingCalls {
+		what = "announces a tool call and has none"
+	}
+	return "Your last message " + what + ". " + ask + "; if the task is complete, say so in a short text."
+}
+
+// marked returns the last response with the mark that it is invalid.
+func (s *validateStep) marked() *middleware.Response {
+	out := *s.last
+	out.Report.Status = middleware.Invalid
+	return &out
+}
+
+// isCutOff reports whether the length limit was reached in the last call of the last response.
+func (s *validateStep) isCutOff() bool {
+	n := len(s.checked.verdicts)
+	return s.last.FinishReason == middleware.FinishLength && n > 0 &&
+		slices.ContainsFunc(s.checked.verdicts[n-1].Issues, func(i middleware.Issue) bool { return i.Code == codeTruncated })
+}
+
+// raiseTokens doubles the length limit of the next attempts, once in a step. It reports whether
+// it did: with the same limit, the call would be cut off again.
+func (s *validateStep) raiseTokens(ctx context.Context) bool {
+	now, most := s.first.MaxTokens, s.v.o.RaiseTokens
+	more := now * 2
+	if most > 0 {
+		more = min(more, most)
+	}
+	why := ""
+	switch {
+	case most == NoRaise:
+		why = "the length limit is not raised"
+	case now <= 0:
+		why = "the request states no length limit"
+	case s.tokensRaised:
+		why = "the length limit was raised before"
+	case more <= now:
+		why = "the length limit may not be raised further"
+	case !loopstate.Affords(ctx, s.last.Usage.InputTokens+int64(more)):
+		why = "a higher length limit does not fit into the budget"
+	}
+	if why != "" {
+		s.tally.Note(fmt.Sprintf("not asked again: the call of attempt %d was cut off, and %s", s.attempt, why))
+		return false
+	}
+	raised := *s.first
+	raised.MaxTokens = more
+	s.first, s.tokensRaised = &raised, true
+	s.tally.Note(fmt.Sprintf("the call of attempt %d was cut off at the length limit of %d tokens: attempt %d has %d", s.attempt, now, s.attempt+1, more))
+	return true
+}
