@@ -147,7 +147,7 @@ func hasFurther(m middleware.Message) bool {
 }
 
 // readMembers are the members of a message that are read as parts or calls.
-var readMembers = []string{"content", "parts", "tool_calls", "function_call", "reasoning_details", "thinking_blocks", "provider_specific_fields"}
+var readMembers = []string{"content", "parts", "tool_calls", "function_call", "output", "reasoning_details", "thinking_blocks", "provider_specific_fields"}
 
 // source returns the role of the message of the request that the model answers: the last one
 // that is not a system message, a reminder of a client or blank.

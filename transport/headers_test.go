@@ -58,6 +58,9 @@ func TestStatus(t *testing.T) {
 							path = streamed
 						}
 					}
+					if len(c.arguments) == 0 {
+						sent = stops(sent)
+					}
 					// an upstream that says it itself is not believed
 					u := serve(t, answer(200, sent, "Content-Type", kind, "X-Toolmend-Status", "forged", "X-Toolmend-Error", "forged"))
 					at := proxy(t, c.tr, u.URL)

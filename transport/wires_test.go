@@ -36,6 +36,11 @@ func namedEvent(name, format string, args ...any) string {
 	return name + "data: " + fmt.Sprintf(format, args...) + "\n\n"
 }
 
+// stops is an answer without calls whose finish reason announces none.
+func stops(answer string) string {
+	return strings.NewReplacer(`"tool_calls"`, `"stop"`, `"tool_use"`, `"end_turn"`).Replace(answer)
+}
+
 func speeches() map[string]speech {
 	return map[string]speech{"chat": chat(), "anthropic": anthropic(), "responses": responses(), "gemini": gemini(), "ollama": ollama()}
 }

@@ -368,7 +368,7 @@ func (w *writing) call(s spot) error {
 }
 
 // readContent reads the content of a message: a text or a list of blocks. A
-// message without any is one opaque part, so that it is not lost.
+// message without any is one empty text, so that it is not lost.
 func readContent(v rawjson.Value) ([]middleware.Part, error) {
 	if content := v.Get("content"); content.Kind() == rawjson.String {
 		return []middleware.Part{readBare(content)}, nil
@@ -378,7 +378,7 @@ func readContent(v rawjson.Value) ([]middleware.Part, error) {
 		return nil, err
 	}
 	if !blocks.Exists() || blocks.Empty() {
-		return []middleware.Part{readOpaque(v)}, nil
+		return []middleware.Part{{Native: on.Native(v.Raw())}}, nil
 	}
 	return readBlocks(blocks)
 }
