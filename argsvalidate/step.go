@@ -34,6 +34,7 @@ type validateStep struct {
 	checked       validation           // the validation of last
 	rejected      bool                 // the model has sent an invalid call in this step
 	refusal       error                // the provider's error, if it refused the last attempt's call
+	unread        *middleware.Response // the last answer whose call the provider could not read
 	kept          *keptBatch           // with batch.KeepValid, the valid calls of earlier attempts
 	previous      []middleware.Verdict // the verdicts of the attempt before
 	repeats       loopstate.Watch      // detects repeated failures
@@ -235,8 +236,14 @@ func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, 
 	if s.isRepeating(loopstate.Refusal(err), s.v.o.MaxAttempts) {
 		reasons = append(reasons, ErrRepeated)
 	}
+	if e, ok := errors.AsType[*middleware.ModelError](err); ok && e.Response != nil && s.last == nil {
+		s.unread, s.answered = e.Response, s.attempt
+	}
 	if s.attempt >= s.v.o.MaxAttempts || len(reasons) > 3 {
 		if s.last == nil {
+			if s.passesUnread() {
+				return true, s.unread, nil
+			}
 			return true, nil, &Error{Response: s.last, reasons: reasons, attempts: s.attempt}
 		}
 		out, err := s.exhausted(ctx, reasons)
@@ -247,6 +254,12 @@ func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, 
 	s.tally.SetVerdicts(nil, []middleware.Message{reply})
 	s.extend([]middleware.Message{reply})
 	return false, nil, nil
+}
+
+// passesUnread reports whether the step returns an answer whose call the provider could not
+// read, because it has no better one. There is no call to drop in it.
+func (s *validateStep) passesUnread() bool {
+	return s.unread != nil && s.last == nil && (s.v.o.OnExhausted == middleware.Pass || s.v.o.OnExhausted == middleware.DropInvalid)
 }
 
 // outOfAttempts returns why no further attempt may follow, or nil.
@@ -368,9 +381,11 @@ func (s *validateStep) afterFailure(ctx context.Context, err error) (*middleware
 	if s.attempt == 1 {
 		return nil, err
 	}
-	if ctx.Err() == nil && s.last != nil && !errors.Is(err, middleware.ErrBudget) {
+	if ctx.Err() == nil && (s.last != nil || s.passesUnread()) && !errors.Is(err, middleware.ErrBudget) {
 		var out *middleware.Response
-		if _, policy := s.faultOptions(); anyInvalid(s.outputVerdicts()) {
+		if _, policy := s.faultOptions(); s.last == nil {
+			out = s.unread
+		} else if anyInvalid(s.outputVerdicts()) {
 			out, _ = s.exhausted(ctx, []error{ErrInvalid, err})
 		} else if policy == middleware.Pass { // the last response is a message without calls, and has a fault
 			out = s.marked()

@@ -42,7 +42,10 @@ type ModelError struct {
 	RetryAfter time.Duration // how long the provider asked to wait; 0 if it did not say
 	Output     string        // the output of the model that the provider refused, if the provider quotes it
 	Err        error         // the adapter's own error
-	Message    string        // what the provider said, cut at 16 KiB; it may quote the request, so Error leaves it out
+	// Response is the answer of a provider that could not read the tool call in it, and says so in
+	// the finish reason; nil for any other error. Its Report.Status is Invalid.
+	Response *Response
+	Message  string // what the provider said, cut at 16 KiB; it may quote the request, so Error leaves it out
 }
 
 // Error returns the status, the code and the text of Err. It never contains

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -248,6 +249,11 @@ func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 		for _, a := range t.earlier {
 			if a.resp == resp {
 				r.Final = a.at
+			}
+		}
+		for i := range r.Attempts {
+			if e, ok := errors.AsType[*ModelError](r.Attempts[i].Err); ok && e.Response == resp {
+				r.Final = i
 			}
 		}
 	}

@@ -188,6 +188,9 @@ func (x *exchange) ownAnswer(resp *middleware.Response) (*middleware.Response, e
 		return nil, err
 	}
 	own, err := x.codec.DecodeResponse(nil, body)
+	if e, ok := errors.AsType[*middleware.ModelError](err); ok && e.Response != nil {
+		own, err = e.Response, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -421,6 +421,11 @@ func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, 
 		a.native, x.answered = resp.Native, true
 		x.mu.Unlock()
 		return resp, nil
+	case errors.As(err, &refusal) && refusal.Response != nil:
+		x.mu.Lock()
+		a.native = refusal.Response.Native
+		x.mu.Unlock()
+		return nil, err
 	case errors.As(err, &refusal):
 		a.fail(refusal)
 		return nil, err

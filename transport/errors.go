@@ -156,10 +156,10 @@ func clientErrorOf(req *http.Request, err error) clientError {
 	f := clientError{http.StatusBadRequest, codeOf(err), "", true}
 	var explained interface{ ClientMessage() string }
 	switch {
-	case errors.Is(err, middleware.ErrInvalidToolCall):
-		f.code, f.message = "invalid_tool_call", refusedCall
 	case errors.As(err, &explained):
 		f.message = explained.ClientMessage()
+	case errors.Is(err, middleware.ErrInvalidToolCall):
+		f.code, f.message = "invalid_tool_call", refusedCall
 	case isProxied(req): // the users of such a client did not write the chain
 		f.message = "a middleware refused the answer"
 	default:
@@ -171,14 +171,17 @@ func clientErrorOf(req *http.Request, err error) clientError {
 
 const refusedCall = "the provider refused the model's tool call"
 
+// middlewareError is the code of an error of the chain without a code of its own.
+const middlewareError = "middleware_error"
+
 // codeOf returns the code of an error of the chain: the ErrorType of the first error in its tree
-// that has one, else middleware_error.
+// that has one, else middlewareError.
 func codeOf(err error) string {
 	var typed interface{ ErrorType() string }
 	if errors.As(err, &typed) {
 		return typed.ErrorType()
 	}
-	return "middleware_error"
+	return middlewareError
 }
 
 // errorResponse returns the response to req for an error, in the format of c.

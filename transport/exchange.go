@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha3"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -181,6 +182,12 @@ func (x *exchange) runChain() (*middleware.Response, error) {
 	resp, err := x.t.call(x.ctx, x.request)
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
+	}
+	if e, ok := errors.AsType[*middleware.ModelError](err); ok && e.Response != nil && codeOf(err) == middlewareError { // no middleware has raised it
+		passed := *e.Response
+		passed.Report = middleware.ReportOf(nil, err)
+		passed.Report.Final = len(passed.Report.Attempts) - 1
+		resp, err = &passed, nil
 	}
 	x.mu.Lock()
 	if x.panicked != nil {

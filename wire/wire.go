@@ -277,7 +277,11 @@ func (format) sealed() {}
 
 // DecodeResponse reads a whole answer as a stream that comes in one piece.
 func (f format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.Format.NewStream(req, nil), body)
+	s := f.Format.NewStream(req, nil)
+	if _, err := s.Write(body); err != nil {
+		return nil, err
+	}
+	return s.Close()
 }
 
 // RenamePrevious replaces the id of the answer that a request continues from. A format whose

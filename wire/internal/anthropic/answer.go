@@ -168,7 +168,7 @@ func (a *answer) response() *middleware.Response {
 		}
 	}
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents)), container))
-	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, cmp.Or(finishes[a.stop], middleware.FinishReason(a.stop)), withCache(a.figures)
+	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, codec.Finish(a.stop, len(m.ToolCalls) > 0), withCache(a.figures)
 	a.Is.Unpaired = codec.Unpaired(pairs)
 	return on.Response(a)
 }
@@ -615,13 +615,9 @@ func usageText(usage string, has, want middleware.Usage) (string, error) {
 	return on.Set(v, members...)
 }
 
-// finishes are the neutral words for a stop_reason, stops the provider's; unknown ones stay.
-var (
-	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStopSequence,
-		"tool_use": middleware.FinishToolCalls, "max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
-	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
-		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
-)
+// stops are the provider's words for the neutral ones.
+var stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
+	middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
 
 func stopOf(r middleware.FinishReason) string { return cmp.Or(stops[r], string(r)) }
 

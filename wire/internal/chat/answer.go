@@ -39,7 +39,7 @@ func (s *stream) whole(u *codec.Unit) (err error) {
 // object reads the object v, which is an answer of that text, and reports whether it has
 // calls.
 func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, err error) {
-	s.id, s.model, s.like = v.Get("id").Str(), v.Get("model").Str(), others(v, "choices", "usage", "error")
+	s.id, s.model, s.like = v.Get("id").Str(), v.Get("model").Str(), others(v, rootKeys...)
 	if figures := usagesIn(v); len(figures) > 0 {
 		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
 	}
@@ -94,7 +94,7 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 	default:
 		calls = false
 	}
-	t.finish, t.extra = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
+	t.finish, t.native, t.extra = textOf(c.Get("finish_reason")), nativeWord(c), others(c, choiceKeys...)
 	return calls, nil
 }
 
@@ -107,11 +107,22 @@ var (
 	functionMessage = message.With(function, "function_call")
 )
 
+// The known members of an answer, and of a choice.
+var (
+	rootKeys   = []string{"choices", "usage", "error"}
+	choiceKeys = []string{"index", "message", "delta", "finish_reason", "error"}
+)
+
+// streamedExtra returns the other members of a choice that a stream has beside its finish reason.
+func streamedExtra(choice rawjson.Value) []lens.Member {
+	return others(choice, append(choiceKeys[:len(choiceKeys):len(choiceKeys)], "logprobs")...)
+}
+
 // others returns the members of v, each once, that no reader takes for one of known.
 func others(v rawjson.Value, known ...string) []lens.Member {
 	var out codec.Members
 	for m := range v.Each() {
-		if !hasKey(known, m.Key()) && codec.FreeMember(m) {
+		if !hasKey(known, m.Key()) && isKept(m) {
 			out.Put(m.Key(), codec.Canonical(m))
 		}
 	}
@@ -134,7 +145,11 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 		b.Grow(len(text) + envelopeSize/4)
 	}
 	object := codec.ObjectWriter{B: &b}
-	object.Put(s.like...)
+	var root codec.Members
+	for _, m := range slices.Concat(s.like, s.root.List) {
+		root.Put(m.Key, m.Raw)
+	}
+	object.Put(root.List...)
 	object.Key("choices")
 	before := byte('[')
 	for i, t := range turns {
@@ -159,7 +174,7 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 	b.WriteByte(']')
 	object.Put(lens.Raw("usage", s.figures))
 	object.End()
-	a.Is.FinishReason = finishOf(turns[0].finish, len(a.Is.Message.ToolCalls))
+	a.Is.FinishReason = codec.Finish(cmp.Or(turns[0].native, turns[0].finish), len(a.Is.Message.ToolCalls) > 0)
 	a.object = b.String()
 	return a, nil
 }
@@ -260,7 +275,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	choices := slices.Collect(v.Get("choices").Each())
 	texts := make([]string, len(choices))
 	for i, c := range choices {
-		finish := finishOf(c.Get("finish_reason").Str(), len(was[i].ToolCalls))
+		finish := codec.Finish(finishIn(c), len(was[i].ToolCalls) > 0)
 		if i == 0 {
 			finish = resp.FinishReason
 		}
@@ -293,7 +308,7 @@ func editChoice(v rawjson.Value, was, now middleware.Message, finish middleware.
 	if probs := v.Get("logprobs"); probs.Exists() && !probs.Empty() && !slices.EqualFunc(was.Parts, now.Parts, samePart) {
 		members = append(members, lens.Raw("logprobs", "null"))
 	}
-	if word, ok := finishWord(v.Get("finish_reason").Str(), len(was.ToolCalls), len(now.ToolCalls), finish); ok {
+	if word, ok := finishWord(finishIn(v), len(was.ToolCalls), len(now.ToolCalls), finish); ok {
 		members = append(members, lens.Text("finish_reason", word))
 	}
 	return on.Set(v, members...)
@@ -386,27 +401,30 @@ func events(object string, like []lens.Member, client map[int64]shown, own, usag
 	if len(like) == 0 {
 		like = envelope(v)
 	}
+	root := slices.DeleteFunc(others(v, rootKeys...), func(m lens.Member) bool {
+		return m.Raw[0] != '[' && m.Raw[0] != '{' || slices.ContainsFunc(like, func(l lens.Member) bool { return strings.EqualFold(l.Key, m.Key) })
+	})
 	var out strings.Builder
 	write := func(members ...lens.Member) {
 		out.WriteString(eventText(codec.Object(append(slices.Clone(like), members...)...)))
 	}
 	for c := range v.Get("choices").Each() {
 		n, _ := indexOf(c)
-		choice := func(delta, finish string) {
-			write(lens.Raw("choices", "["+codec.Object(lens.Raw("index", codec.Count(n)), lens.Raw("delta", delta), lens.Raw("finish_reason", finish))+"]"))
+		choice := func(delta, finish string, more ...lens.Member) lens.Member {
+			return lens.Raw("choices", "["+codec.Object(append([]lens.Member{lens.Raw("index", codec.Count(n)), lens.Raw("delta", delta), lens.Raw("finish_reason", finish)}, more...)...)+"]")
 		}
 		left, calls, err := client[n].missingDelta(c.Get("message"), own)
 		if err != nil {
 			return "", err
 		}
 		if left != "{}" {
-			choice(left, "null")
+			write(choice(left, "null"))
 		}
 		if len(calls) > 0 {
-			choice(codec.Object(lens.List("tool_calls", calls)), "null")
+			write(choice(codec.Object(lens.List("tool_calls", calls)), "null"))
 		}
 		if finish := c.Get("finish_reason"); finish.Str() != "" {
-			choice("{}", finish.Raw())
+			write(append(root, choice("{}", finish.Raw(), streamedExtra(c)...))...)
 		}
 	}
 	if figures := v.Get("usage"); usage && figures.Kind() == rawjson.Object {
@@ -588,21 +606,9 @@ func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	return out
 }
 
-// finishOf reads a finish_reason. For a message with calls some servers write stop, or
-// nothing.
-func finishOf(word string, calls int) middleware.FinishReason {
-	switch word {
-	case "stop", "eos", "eos_token", "stop_sequence", "end_turn":
-		word = "stop"
-	case "tool_calls", "function_call":
-		return middleware.FinishToolCalls
-	case "length", "model_length", "max_tokens":
-		return middleware.FinishLength
-	}
-	if calls > 0 && (word == "stop" || word == "") {
-		return middleware.FinishToolCalls
-	}
-	return middleware.FinishReason(word)
+// finishIn returns the finish word of a choice.
+func finishIn(choice rawjson.Value) string {
+	return cmp.Or(nativeWord(choice), choice.Get("finish_reason").Str())
 }
 
 // finishWord returns the finish_reason to write for want; false if word, the present one, is
@@ -616,5 +622,5 @@ func finishWord(word string, had, has int, want middleware.FinishReason) (string
 	case came && (want == middleware.FinishStop || want == ""):
 		want = middleware.FinishToolCalls
 	}
-	return string(want), want != finishOf(word, has) || came && word == "stop"
+	return string(want), want != codec.Finish(word, has > 0) || came && word == "stop" || has > 0 && codec.IsUnread(word)
 }

@@ -97,6 +97,7 @@ func modelError(v, e rawjson.Value) *middleware.ModelError {
 	if !ok {
 		f.Message = noMessage
 	}
+	f.Refused = f.Refused || nativeWord(v) != ""
 	return codec.ModelError(statusOf(e), nil, f)
 }
 

@@ -25,6 +25,7 @@ type stream struct {
 	id       string
 	model    string
 	like     []lens.Member // what the chunks repeat, of the first one with a choice
+	root     codec.Members // other objects and lists at the root of chunks
 	figures  string        // the last usage object
 	usage    middleware.Usage
 	snapshot map[int64]shown // what the client may be shown of each choice
@@ -36,9 +37,31 @@ type stream struct {
 
 // known has the members of a chunk that are written even if they contain a word for calls:
 // text may speak of calls.
-var known = codec.Tree{"choices": codec.Tree{"logprobs": nil, "delta": message, "message": message}.Scalars("index", "finish_reason")}
+var known = codec.Tree{"choices": codec.Tree{"logprobs": nil, "delta": message, "message": message}.With(nil, keptKeys...).Scalars("index", "finish_reason")}.With(nil, keptKeys...)
 
-var message = codec.Tree{"content": nil, "reasoning_details": nil, "audio": nil}.With(nil, textKeys[:]...).Scalars("role")
+var (
+	textMembers = codec.Tree{"content": nil, "reasoning_details": nil, "audio": nil}.With(nil, textKeys[:]...).Scalars("role")
+	message     = textMembers.With(nil, keptKeys...)
+)
+
+// keptKeys are members that hold no call, and are written even if they contain a word for
+// calls: the finish reason of a router's provider (OpenRouter; LiteLLM has it in
+// provider_specific_fields), and citations (OpenAI; Perplexity and xAI at the root).
+var keptKeys = []string{"native_finish_reason", "provider_specific_fields", "annotations", "citations", "search_results"}
+
+// isKept reports whether the member m, which is not known, is written.
+func isKept(m rawjson.Value) bool { return slices.Contains(keptKeys, m.Key()) || codec.FreeMember(m) }
+
+// nativeWord returns the finish word of the provider behind a router, if it means that the
+// provider could not read a call; else "". The router's own word may be stop.
+func nativeWord(choice rawjson.Value) string {
+	for _, v := range []rawjson.Value{choice, choice.Get("provider_specific_fields")} {
+		if word := v.Get("native_finish_reason").Str(); codec.IsUnread(word) {
+			return word
+		}
+	}
+	return ""
+}
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
@@ -189,6 +212,11 @@ func (s *stream) chunk(u *codec.Unit) error {
 	if figures := usagesIn(v); len(figures) > 0 {
 		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
 	}
+	for m := range v.Each() {
+		if (m.Kind() == rawjson.Object || m.Kind() == rawjson.Array) && !hasKey(rootKeys, m.Key()) && isKept(m) {
+			s.root.Put(m.Key(), codec.Canonical(m))
+		}
+	}
 	at := int64(0)
 	for c := range choices.Each() {
 		if err := s.choice(c, at); err != nil {
@@ -262,7 +290,7 @@ func (s *stream) choice(v rawjson.Value, at int64) error {
 	}
 	s.fail(v)
 	if word := textOf(v.Get("finish_reason")); word != "" {
-		t.finish = word
+		t.finish, t.native, t.extra = word, nativeWord(v), streamedExtra(v)
 	}
 	delta := t.deltaIn(v)
 	if k := delta.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid {
@@ -320,9 +348,10 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 type turn struct {
 	index   int64
 	finish  string        // the last finish_reason
+	native  string        // the nativeWord beside it
 	whole   rawjson.Value // the message of an answer that is one object, while it is read
 	known   codec.Tree    // what is written of that
-	extra   []lens.Member // the other members of the choice
+	extra   []lens.Member // the other members of the choice; of a stream, of the chunk with the finish reason
 	role    string
 	content list
 	text    bool   // a delta had a text for content
@@ -342,7 +371,7 @@ type turn struct {
 // These are the known members of a message, of a call and of its function. A member that some
 // reader takes for one of them, because it ignores case, is not an extra member.
 var (
-	messageKeys  = slices.AppendSeq([]string{"name", "tool_call_id", "tool_calls", "function_call"}, maps.Keys(message))
+	messageKeys  = slices.AppendSeq([]string{"name", "tool_call_id", "tool_calls", "function_call"}, maps.Keys(textMembers))
 	callKeys     = []string{"index", "id", "type", "function", "custom"}
 	functionKeys = []string{"name", "arguments", "input"}
 )
@@ -528,7 +557,7 @@ type extraMember struct {
 // add joins the members of v to those before, but for those that are known.
 func (b *extraMembers) add(v rawjson.Value, known []string) {
 	for m := range v.Each() {
-		if m.Kind() == rawjson.Null || hasKey(known, m.Key()) || !codec.FreeMember(m) {
+		if m.Kind() == rawjson.Null || hasKey(known, m.Key()) || !isKept(m) {
 			continue
 		}
 		raw := []byte(codec.Canonical(m))

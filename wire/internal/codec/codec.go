@@ -205,12 +205,17 @@ func Below(base, path string) string {
 	return to
 }
 
-// Decode reads a whole answer through s.
+// Decode reads a whole answer through s, also one whose call the provider could not read: it
+// may have been stored.
 func Decode(s Stream, body []byte) (*middleware.Response, error) {
 	if _, err := s.Write(body); err != nil {
 		return nil, err
 	}
-	return s.Close()
+	resp, err := s.Close()
+	if e, ok := errors.AsType[*middleware.ModelError](err); ok && e.Response != nil {
+		return e.Response, nil
+	}
+	return resp, err
 }
 
 // WantsStream reports whether a request asks for a streamed answer: by the

@@ -205,12 +205,13 @@ func (c *Cursor) Ended() bool {
 // mostSearched is how many of the last events may hold the provider's error.
 const mostSearched = 8
 
-// Failure returns the event with the error of the provider, as it is written here. Each of
+// Failure returns the event with the error of the provider, as it is written here; an answer
+// with a finish word for it has none. Each of
 // the last events in which no word for calls occurs is read by itself: the data of one of
 // them gives the error that the whole stream gave.
 func (c *Cursor) Failure() []byte {
 	var failure, again *middleware.ModelError
-	if !errors.As(c.err, &failure) || !c.IsStream() {
+	if !errors.As(c.err, &failure) || failure.Response != nil || !c.IsStream() {
 		return nil
 	}
 	var last []Event

@@ -166,18 +166,24 @@ func clip(s string, n int) string { return text.Clip(strings.Join(strings.Fields
 // WithUsage returns err with the usage of the answer that brought it, so that
 // middleware.ReportOf finds what a refused call has cost.
 func WithUsage(err error, model string, u middleware.Usage) error {
+	return within(&middleware.Response{Model: model, Usage: u}, err)
+}
+
+// within returns err with the report of resp, the answer that brought it.
+func within(resp *middleware.Response, err error) error {
 	var t middleware.Tally
-	t.Add(&middleware.Response{Model: model, Usage: u}, err)
+	t.Add(resp, err)
 	_, err = t.Finish(nil, err)
 	return err
 }
 
 // Refusal marks f if the provider could not parse the tool call that its model wrote. Groq has
-// a code for it, and the output in failed_generation. Ollama and llama.cpp have a message. If
-// Groq leaves out the output, its message is used, which describes the fault.
+// a code for it, and the output in failed_generation. Routers have a finish word as the code.
+// Ollama and llama.cpp have a message. If the output is left out, the message is used, which
+// describes the fault.
 func Refusal(f Failure, v rawjson.Value) Failure {
 	const code = "tool_use_failed"
-	if f.Code == code || v.Get("type").Str() == code {
+	if f.Code == code || v.Get("type").Str() == code || IsUnread(f.Code) {
 		f.Refused, f.Output = true, FirstText(v.Get("failed_generation"), v.Get("message"))
 	} else if output, ok := Unparsed(f.Message); ok {
 		f.Refused, f.Output = true, output

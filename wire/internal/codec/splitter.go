@@ -75,6 +75,8 @@ type Splitter struct {
 	closed      bool
 	last        Event // that has data
 
+	Unread string // how the provider describes a call that it could not read; set before the end
+
 	// Lists means that an answer may be a JSON array of units. In other formats an array is not
 	// an answer.
 	Lists bool
@@ -115,7 +117,12 @@ func (r *Splitter) Close() (*middleware.Response, error) {
 		r.err = errList
 	}
 	if r.err == nil {
-		r.resp, r.err = r.format.Response()
+		if r.resp, r.err = r.format.Response(); r.err == nil {
+			r.err = r.unread()
+		}
+	}
+	if r.err != nil {
+		r.resp = nil
 	}
 	return r.resp, r.err
 }

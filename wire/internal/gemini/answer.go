@@ -154,7 +154,7 @@ func (a *answer) finish(resp *middleware.Response, before *answer) error {
 	word, was, replaced := cmp.Or(words[resp.FinishReason], string(resp.FinishReason)), "", false
 	if len(a.candidates) > 0 {
 		was = a.candidates[0].word
-		replaced = slices.Contains(refusalWords, was) && resp.FinishReason == middleware.FinishToolCalls && !slices.Equal(a.candidates[0].parts, before.candidates[0].parts)
+		replaced = codec.IsUnread(was) && resp.FinishReason == middleware.FinishToolCalls && !slices.Equal(a.candidates[0].parts, before.candidates[0].parts)
 	}
 	switch {
 	case !replaced && (resp.FinishReason == a.Is.FinishReason || word == was):
@@ -314,22 +314,12 @@ const (
 
 var finishWords = map[string]string{"1": stopWord, "2": lengthWord, "3": filterWord, "4": "RECITATION", "5": "OTHER"}
 
-// finishes are the neutral words; words without one, such as LANGUAGE, stay as they are.
-var finishes = map[string]middleware.FinishReason{stopWord: middleware.FinishStop, lengthWord: middleware.FinishLength,
-	filterWord: middleware.FinishFilter, "RECITATION": middleware.FinishFilter, "BLOCKLIST": middleware.FinishFilter,
-	"PROHIBITED_CONTENT": middleware.FinishFilter, "SPII": middleware.FinishFilter, "MODEL_ARMOR": middleware.FinishFilter, "IMAGE_SAFETY": middleware.FinishFilter,
-	"IMAGE_PROHIBITED_CONTENT": middleware.FinishFilter, "IMAGE_RECITATION": middleware.FinishFilter}
-
 // words are the wire's words for the neutral ones.
 var words = map[middleware.FinishReason]string{middleware.FinishStop: stopWord, middleware.FinishToolCalls: stopWord,
 	middleware.FinishLength: lengthWord, middleware.FinishFilter: filterWord}
 
 // malformed is the reason for a call that the server could not read.
 const malformed = "MALFORMED_FUNCTION_CALL"
-
-// refusalWords are the reasons with which the server refuses a call of the model. The answer
-// then mostly does not have the call.
-var refusalWords = []string{malformed, "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
 
 // finishWord returns the word of a finishReason, "" for none. A number that
 // the services do not agree on stays one, unless message tells.
@@ -351,15 +341,6 @@ func finishWord(v rawjson.Value, message string) string {
 		return malformed
 	}
 	return v.Raw()
-}
-
-// finishReason returns the neutral word. The server has no word of its own for an
-// answer with calls.
-func finishReason(word string, calls bool) middleware.FinishReason {
-	if calls && (word == stopWord || slices.Contains(refusalWords, word)) {
-		return middleware.FinishToolCalls
-	}
-	return cmp.Or(finishes[word], middleware.FinishReason(word))
 }
 
 // The figures of usageMetadata. Prompt and tool results make the input,

@@ -110,7 +110,10 @@ func TestRefusedCalls(t *testing.T) {
 			`{"candidates":[{"content":{},"finishReason":` + word + `,"finishMessage":"Malformed function call: wind(city="}],"usageMetadata":{"promptTokenCount":8,"thoughtsTokenCount":3}}`,
 			eventStream(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`, `{"candidates":[{"finishReason":`+word+`,"finishMessage":"Malformed function call: wind(city="}],"usageMetadata":{"promptTokenCount":8,"thoughtsTokenCount":3}}`),
 		} {
-			_, err := codec.Decode(format.NewStream(nil, nil), []byte(body))
+			s := format.NewStream(nil, nil)
+			_, err := s.Write([]byte(body))
+			require.NoError(t, err)
+			_, err = s.Close()
 			require.ErrorIs(t, err, middleware.ErrInvalidToolCall)
 			var refused *middleware.ModelError
 			require.ErrorAs(t, err, &refused)

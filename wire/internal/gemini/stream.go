@@ -216,13 +216,10 @@ func (s *stream) Response() (*middleware.Response, error) {
 		case i > 0:
 			a.Is.Choices = append(a.Is.Choices, m)
 			continue
-		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
-			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
-			return nil, codec.WithUsage(refused, a.Is.Model, a.Is.Usage)
 		case c.word != "":
-			a.Is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
+			a.Is.FinishReason = codec.Finish(c.word, len(m.ToolCalls) > 0)
 		}
-		a.Is.Message, a.Is.Unpaired = m, unpaired(pieces)
+		a.Is.Message, a.Is.Unpaired, s.Unread = m, unpaired(pieces), c.message
 	}
 	if err := codec.RejectExtraChoices(s.Req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err

@@ -160,15 +160,6 @@ var figures = codec.Figures{
 	{Of: codec.OutputOf, Keys: []string{"eval_count"}},
 }
 
-// finishReason is the neutral word for a done_reason. This format has stop after calls too.
-func finishReason(reason string, calls int) middleware.FinishReason {
-	f := middleware.FinishReason(reason)
-	if calls > 0 && (f == middleware.FinishStop || f == "") {
-		return middleware.FinishToolCalls
-	}
-	return f
-}
-
 // doneReason is the wire's word for a neutral one. Others than stop stay as they
 // are: length is the same word, and the server has some of its own, such as load.
 func doneReason(f middleware.FinishReason) string {

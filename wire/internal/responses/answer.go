@@ -569,24 +569,11 @@ func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
 // The format has no status for an answer that ended with calls, so their number decides. A
 // status without a neutral word, such as one for an answer in the background, is passed on.
 func finish(env rawjson.Value, calls int) middleware.FinishReason {
-	switch status := codec.Text(env.Get("status")); status {
-	case "completed", "":
-		if calls > 0 {
-			return middleware.FinishToolCalls
-		}
-		return middleware.FinishStop
-	case "incomplete":
-		switch reason := env.Get("incomplete_details").Get("reason").Str(); reason {
-		case "max_output_tokens":
-			return middleware.FinishLength
-		case "content_filter":
-			return middleware.FinishFilter
-		default:
-			return middleware.FinishReason(cmp.Or(reason, status))
-		}
-	default:
-		return middleware.FinishReason(status)
+	word := cmp.Or(codec.Text(env.Get("status")), "completed")
+	if word == "incomplete" {
+		word = cmp.Or(env.Get("incomplete_details").Get("reason").Str(), word)
 	}
+	return codec.Finish(word, calls > 0)
 }
 
 // finish returns the members for the end of resp, if they have to change. Only the calls show
