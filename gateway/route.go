@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -60,7 +59,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	}
 	if c.Record.File != "" {
 		if s.recorder, err = g.openRecorder(c.Record, old); err != nil {
-			return nil, fmt.Errorf("gateway: record: %w", err)
+			return nil, invalid("record.file", "%w", err)
 		}
 		observers = append(observers, s.recorder)
 	}
@@ -70,10 +69,10 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if s.page != nil {
 		observers = append(observers, g.keeper)
 	}
-	for _, u := range c.Upstreams {
+	for i, u := range c.Upstreams {
 		up, err := g.newUpstream(u, c.Settings, observers)
 		if err != nil {
-			return nil, fmt.Errorf("gateway: upstream %q: %w", u.name(), err)
+			return nil, within("upstream", i, u.name(), err)
 		}
 		s.upstreams = append(s.upstreams, up)
 		if u.Default || len(c.Upstreams) == 1 {

@@ -27,12 +27,12 @@ func located(path string, doc []byte, err error) error {
 	return fmt.Errorf("%s: %w", path, invalid.Err)
 }
 
-// lineOf returns the line of a key, else the line of the table which would hold it, else 0.
+// lineOf returns the line of a key or of the first key in its table, else the line of the table which would hold it, else 0.
 func lineOf(doc []byte, key string) int {
 	entries := entriesOf(doc)
 	for ; key != ""; key = key[:max(strings.LastIndex(key, "."), 0)] { // the path of its table
 		for _, e := range entries {
-			if strings.EqualFold(e.path, key) {
+			if strings.EqualFold(e.path, key) || strings.HasPrefix(strings.ToLower(e.path), strings.ToLower(key)+".") {
 				return e.line
 			}
 		}
