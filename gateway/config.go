@@ -86,11 +86,11 @@ type Settings struct {
 	// the text of an answer: names of markups, "auto" for all, or "none", the
 	// default.
 	Rescue    []string               `toml:"rescue,omitempty"`
-	Escalate  string                 `toml:"escalate,omitempty"`  // the model of the last attempt of a step; see argsvalidate.Advanced. "" escalates nothing
+	Escalate  string                 `toml:"escalate,omitempty"`  // the model of the last attempt of a step; see argsvalidate.Advanced. "none", the default, escalates nothing
 	Constrain argsvalidate.Constrain `toml:"constrain,omitempty"` // of re-asks; default argsvalidate.NoConstraint. Tools that are Destructive are not constrained
 	// LoopAfter is the number of equal failing calls after which the same call is
-	// re-asked: see argsvalidate.NoLoops. 0 turns that off.
-	LoopAfter int `toml:"loop_after,omitempty"`
+	// re-asked: see argsvalidate.NoLoops. 0 turns that off, which is the default.
+	LoopAfter *int `toml:"loop_after,omitempty"`
 	// Heal are the rules of package heal, by which a request that the upstream refused is
 	// changed and sent once more: names of rules, or "default" for all, or "none". Only mode Enforce heals.
 	Heal            []string                     `toml:"heal,omitempty"`
@@ -162,7 +162,7 @@ type Timeouts struct {
 // validate returns the first invalid field as an error that begins with its key.
 func (t Timeouts) validate() error {
 	if isTooShort(t.Connect) || isTooShort(t.Refused) || isTooShort(t.Header) || isTooShort(t.Idle) {
-		return invalid("timeouts", "must be durations of at least 1 ms, such as \"10s\"; a number without a unit is in nanoseconds")
+		return invalid("timeouts", "must be durations of at least 1 ms, such as \"10s\"")
 	}
 	for i, d := range []Duration{t.Connect, t.Refused, t.Header, t.Idle} {
 		if d < 0 && d != Off {

@@ -43,9 +43,9 @@ func (s Settings) validate() error {
 	}
 	switch {
 	case isTooShort(s.KeepAlive):
-		return invalid("keep_alive", "must be a duration of at least 1 ms, such as \"8s\"; a number without a unit is in nanoseconds")
-	case s.LoopAfter < 0:
-		return invalid("loop_after", "must not be negative, got %d", s.LoopAfter)
+		return invalid("keep_alive", "must be a duration of at least 1 ms, such as \"8s\"")
+	case s.LoopAfter != nil && *s.LoopAfter < 0:
+		return invalid("loop_after", "must not be negative, got %d", *s.LoopAfter)
 	case s.Attempts < 0:
 		return invalid("attempts", "must not be negative, got %d", s.Attempts)
 	case s.Retries != nil && *s.Retries < 0:
@@ -78,12 +78,15 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		Limits:       argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
-	o.Escalate, o.Constrain = s.Escalate, s.Constrain
+	o.Constrain = s.Constrain
+	if s.Escalate != "none" {
+		o.Escalate = s.Escalate
+	}
 	if s.Mode != Enforce && s.Mode != "" {
 		o.MaxAttempts = 1
-	} else if s.LoopAfter > 0 {
+	} else if s.LoopAfter != nil && *s.LoopAfter > 0 {
 		polling := named(tools, func(t ToolRule) bool { return t.Polling })
-		o.Rules = []argsvalidate.Rule{argsvalidate.NoLoops(s.LoopAfter, polling...)}
+		o.Rules = []argsvalidate.Rule{argsvalidate.NoLoops(*s.LoopAfter, polling...)}
 	}
 	if len(tools) > 0 {
 		o.PerTool = map[string]argsvalidate.ToolOptions{}
@@ -127,9 +130,9 @@ func (t ToolRule) validate() error {
 // heals returns the rules of package heal with these names.
 func heals(names []string) (out []heal.Rule, err error) {
 	switch {
-	case len(names) == 0 || len(names) == 1 && names[0] == "default":
+	case names == nil || len(names) == 1 && names[0] == "default":
 		return nil, nil
-	case len(names) == 1 && names[0] == "none":
+	case len(names) == 0 || len(names) == 1 && names[0] == "none":
 		return heal.Off(), nil
 	}
 	for _, name := range names {
