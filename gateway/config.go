@@ -49,7 +49,9 @@ type Client struct {
 // names, else to the one without Models, else to the one marked Default.
 type Upstream struct {
 	Name string `toml:"name,omitempty"` // for logs and metrics; "" means the host of URL
-	URL  string `toml:"url"`            // absolute; the path of a request is appended to its path
+	// URL is absolute. The path of a request is appended to its path. A version of the API at its
+	// end, such as /v1 or /v1beta, is added to the paths of requests that name none.
+	URL string `toml:"url"`
 	// Prefix is removed from the path before the request goes on. It begins
 	// with a slash and does not end with one. "" matches every path.
 	Prefix string `toml:"prefix,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type state struct {
 // upstream is an Upstream that is ready to serve.
 type upstream struct {
 	config   Upstream
+	version  string // at the end of its URL, such as /v1, or ""
 	base     *http.Transport
 	settings Settings
 	pipeline *pipeline // for models that no rule matches
@@ -94,7 +96,7 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (
 	if err != nil {
 		return nil, err
 	}
-	up := &upstream{config: u, base: newBase(u.Timeouts), settings: u.Settings.over(base)}
+	up := &upstream{config: u, version: cutVersion(to), base: newBase(u.Timeouts), settings: u.Settings.over(base)}
 	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
 	slots := make(places, u.MaxConcurrent)
 	up.pipeline = g.newPipeline(u, to, up.settings, sends, slots, observers)
@@ -139,7 +141,7 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	r = withoutPrefix(r, matching[0].config.Prefix)
 	byModel := len(matching) > 1 || len(matching[0].rules) > 0 || len(matching[0].config.Models) > 0
 	if !byModel {
-		return matching[0].pipeline, r, nil
+		return matching[0].pipeline, matching[0].withVersion(r), nil
 	}
 	model, r, err := modelOf(w, r)
 	if err != nil {
@@ -149,7 +151,7 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	if up == nil || up.config.Prefix != matching[0].config.Prefix {
 		return nil, r, errNoUpstream
 	}
-	return up.pipelineFor(model), r, nil
+	return up.pipelineFor(model), up.withVersion(r), nil
 }
 
 // pick returns the first upstream that serves the model, or nil.
@@ -180,6 +182,33 @@ func (u *upstream) pipelineFor(model string) *pipeline {
 func below(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (prefix == "" || rest == "" || rest[0] == '/')
+}
+
+var (
+	versionAtEnd   = regexp.MustCompile(`/v[0-9]+((alpha|beta)[0-9]*)?/*$`)
+	versionAtStart = regexp.MustCompile(`^/v[0-9]+((alpha|beta)[0-9]*)?(/|$)`)
+)
+
+// cutVersion removes the version of an API from the end of a URL, and returns it without a slash at
+// its end, or "".
+func cutVersion(to *url.URL) string {
+	version := versionAtEnd.FindString(to.Path)
+	to.Path, to.RawPath = strings.TrimSuffix(to.Path, version), strings.TrimSuffix(to.RawPath, version)
+	return strings.TrimRight(version, "/")
+}
+
+// withVersion returns r with the version of the upstream's URL in its path, which a client may leave
+// out. Ollama and LM Studio have the paths /api beside the versions.
+func (u *upstream) withVersion(r *http.Request) *http.Request {
+	if u.version == "" || versionAtStart.MatchString(r.URL.Path) || below(r.URL.Path, "/api") {
+		return r
+	}
+	out, to := r.WithContext(r.Context()), *r.URL
+	if to.Path = u.version + to.Path; to.RawPath != "" {
+		to.RawPath = u.version + to.RawPath
+	}
+	out.URL = &to
+	return out
 }
 
 // withoutPrefix returns r without the prefix of its path.
