@@ -35,6 +35,7 @@ type upstream struct {
 	version  string // at the end of its URL, such as /v1, or ""
 	base     *http.Transport
 	settings Settings
+	places   *places
 	pipeline *pipeline // for models that no rule matches
 	rules    []modelRule
 }
@@ -72,7 +73,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 		observers = append(observers, g.keeper)
 	}
 	for i, u := range c.Upstreams {
-		up, err := g.newUpstream(u, c.Settings, observers)
+		up, err := g.newUpstream(u, c.Settings, old.placesOf(u.name()), observers)
 		if err != nil {
 			return nil, within("upstream", i, u.name(), err)
 		}
@@ -87,7 +88,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	return s, nil
 }
 
-func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (*upstream, error) {
+func (g *Gateway) newUpstream(u Upstream, base Settings, slots *places, observers []observer) (*upstream, error) {
 	headers, err := u.Headers.expand()
 	if err != nil {
 		return nil, err
@@ -96,14 +97,25 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (
 	if err != nil {
 		return nil, err
 	}
-	up := &upstream{config: u, version: cutVersion(to), base: newBase(u.Timeouts), settings: u.Settings.over(base)}
+	up := &upstream{config: u, version: cutVersion(to), base: newBase(u.Timeouts), settings: u.Settings.over(base), places: slots}
 	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
-	slots := make(places, u.MaxConcurrent)
 	up.pipeline = g.newPipeline(u, to, up.settings, sends, slots, observers)
 	for _, r := range u.ModelRules {
 		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, slots, observers)})
 	}
 	return up, nil
+}
+
+// placesOf returns the places of the upstream with a name, which may be new. s may be nil.
+func (s *state) placesOf(name string) *places {
+	if s != nil {
+		for _, u := range s.upstreams {
+			if u.config.name() == name {
+				return u.places
+			}
+		}
+	}
+	return &places{}
 }
 
 // retire closes the connections that are idle, and the recorder unless next has
