@@ -62,19 +62,18 @@ func newGuard(c Config) (*guard, error) {
 	}
 	var err error
 	if g.keys, err = c.clientKeys(); err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
+		return nil, asConfigError(err)
 	}
 	switch {
 	case len(g.keys) == 0 && !g.loopback:
-		return nil, fmt.Errorf("gateway: listen: other machines can reach %s, so clients need a key: put one of at least %d characters into %s, or into the file that access.client_key_file or key_file of a [[client]] names, or listen on 127.0.0.1",
+		return nil, invalid("listen", "other machines can reach %s, so clients need a key: put one of at least %d characters into %s, or into the file that access.client_key_file or key_file of a [[client]] names, or listen on 127.0.0.1",
 			c.Listen, minKey, clientKeyVariable)
 	case len(g.keys) == 0:
 		return g, nil
 	}
-	for _, u := range c.Upstreams {
+	for i, u := range c.Upstreams {
 		if !g.headerOnly && !u.Headers.decidesCredential() {
-			return nil, fmt.Errorf("gateway: upstream %q: headers: the clients' key is not sent on, so the upstream needs a key of its own: set Authorization, x-api-key, api-key or x-goog-api-key; if the upstream needs none, remove Authorization; or set access.key_header_only, with which clients send their own API keys and add %s",
-				u.name(), keyHeader)
+			return nil, within("upstream", i, u.name(), invalid("headers", "the clients' key is not sent on, so the upstream needs a key of its own: set Authorization, x-api-key, api-key or x-goog-api-key; if the upstream needs none, remove Authorization; or set access.key_header_only, with which clients send their own API keys and add %s", keyHeader))
 		}
 	}
 	return g, nil
@@ -97,13 +96,13 @@ func (c Config) clientKeys() (all []namedKey, err error) {
 		}
 		return nil
 	}
-	for _, client := range c.Clients {
+	for i, client := range c.Clients {
 		text, err := readKeys(client.KeyFile)
 		if err == nil {
 			err = add(client.Name, client.KeyFile, text)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("client %q: key_file: %w", client.Name, err)
+			return nil, within("client", i, client.Name, invalid("key_file", "%w", err))
 		}
 	}
 	from := clientKeyVariable
@@ -111,7 +110,7 @@ func (c Config) clientKeys() (all []namedKey, err error) {
 	if c.Access.ClientKeyFile != "" {
 		from, set = c.Access.ClientKeyFile, true
 		if text, err = readKeys(from); err != nil {
-			return nil, fmt.Errorf("access: client_key_file: %w", err)
+			return nil, invalid("access.client_key_file", "%w", err)
 		}
 	}
 	if set {

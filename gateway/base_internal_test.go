@@ -172,7 +172,8 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var most, now atomic.Int32
-		h := make(places, 2).around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := &places{limit: 2}
+		h := p.around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			d, _ := time.ParseDuration(r.Header.Get("Takes"))
@@ -213,7 +214,51 @@ func TestPlaces(t *testing.T) {
 		require.Equal(t, 7*time.Second, time.Since(begin), "waits until the first two end")
 		require.Equal(t, http.StatusOK, w.Code)
 		require.EqualValues(t, 2, most.Load())
+
+		for range 4 { // the requests of the configuration before a reload count
+			go ask(t.Context(), "2s", false)
+		}
+		synctest.Wait()
+		require.EqualValues(t, 2, now.Load())
+		p.resize(3)
+		synctest.Wait()
+		require.EqualValues(t, 3, now.Load())
+		p.resize(1)
+		time.Sleep(2*time.Second - 1)
+		synctest.Wait()
+		require.EqualValues(t, 3, now.Load(), "keep their places")
+		time.Sleep(1)
+		synctest.Wait()
+		require.EqualValues(t, 1, now.Load(), "the one that waited")
+		go ask(t.Context(), "0s", false)
+		p.resize(0)
+		require.Equal(t, http.StatusOK, ask(t.Context(), "0s", false).Code)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Zero(t, p.taken)
+		require.Empty(t, p.waiting)
 	})
+}
+
+// TestPlacesSurviveAReload: an upstream keeps its places, with the new limit.
+func TestPlacesSurviveAReload(t *testing.T) {
+	t.Parallel()
+	config := func(limit int) Config {
+		return Config{Upstreams: []Upstream{{URL: "http://127.0.0.1:1", MaxConcurrent: limit}, {Name: "other", URL: "http://127.0.0.1:1", Prefix: "/b"}}}
+	}
+	g, err := New(config(2), Options{})
+	require.NoError(t, err)
+	defer g.Close()
+	find := func(name string) *places { return g.state.Load().placesOf(name) }
+	p, other := find("127.0.0.1:1"), find("other")
+	require.Equal(t, []int{2, 0}, []int{p.limit, other.limit})
+	p.enter()
+	require.Error(t, g.Reload(config(-1)))
+	require.Equal(t, 2, p.limit)
+	require.NoError(t, g.Reload(config(1)))
+	require.Same(t, p, find("127.0.0.1:1"))
+	require.Same(t, other, find("other"))
+	require.Equal(t, []int{1, 1}, []int{p.limit, p.taken})
 }
 
 // TestDurations: off is no limit, 0 the default.

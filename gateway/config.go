@@ -50,7 +50,9 @@ type Client struct {
 // names, else to the one without Models, else to the one marked Default.
 type Upstream struct {
 	Name string `toml:"name,omitempty"` // for logs and metrics; "" means the host of URL
-	URL  string `toml:"url"`            // absolute; the path of a request is appended to its path
+	// URL is absolute. The path of a request is appended to its path. A version of the API at its
+	// end, such as /v1 or /v1beta, is added to the paths of requests that name none.
+	URL string `toml:"url"`
 	// Prefix is removed from the path before the request goes on. It begins
 	// with a slash and does not end with one. "" matches every path.
 	Prefix string `toml:"prefix,omitempty"`
@@ -87,11 +89,11 @@ type Settings struct {
 	// the text of an answer: names of markups, "auto" for all, or "none", the
 	// default.
 	Rescue    []string               `toml:"rescue,omitempty"`
-	Escalate  string                 `toml:"escalate,omitempty"`  // the model of the last attempt of a step; see argsvalidate.Advanced. "" escalates nothing
+	Escalate  string                 `toml:"escalate,omitempty"`  // the model of the last attempt of a step; see argsvalidate.Advanced. "none", the default, escalates nothing
 	Constrain argsvalidate.Constrain `toml:"constrain,omitempty"` // of re-asks; default argsvalidate.NoConstraint. Tools that are Destructive are not constrained
 	// LoopAfter is the number of equal failing calls after which the same call is
-	// re-asked: see argsvalidate.NoLoops. 0 turns that off.
-	LoopAfter int `toml:"loop_after,omitempty"`
+	// re-asked: see argsvalidate.NoLoops. 0 turns that off, which is the default.
+	LoopAfter *int `toml:"loop_after,omitempty"`
 	// Heal are the rules of package heal, by which a request that the upstream refused is
 	// changed and sent once more: names of rules, or "default" for all, or "none". Only mode Enforce heals.
 	Heal            []string                     `toml:"heal,omitempty"`
@@ -166,7 +168,7 @@ type Timeouts struct {
 // validate returns the first invalid field as an error that begins with its key.
 func (t Timeouts) validate() error {
 	if isTooShort(t.Connect) || isTooShort(t.Refused) || isTooShort(t.Header) || isTooShort(t.Idle) {
-		return invalid("timeouts", "must be durations of at least 1 ms, such as \"10s\"; a number without a unit is in nanoseconds")
+		return invalid("timeouts", "must be durations of at least 1 ms, such as \"10s\"")
 	}
 	for i, d := range []Duration{t.Connect, t.Refused, t.Header, t.Idle} {
 		if d < 0 && d != Off {

@@ -106,6 +106,9 @@ func (g *Gateway) Reload(c Config) error {
 	if err != nil {
 		return err
 	}
+	for _, u := range s.upstreams {
+		u.places.resize(u.config.MaxConcurrent)
+	}
 	if g.state.Store(s); old != nil {
 		old.retire(s)
 	}

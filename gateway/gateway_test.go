@@ -166,12 +166,12 @@ func TestConfigValidate(t *testing.T) {
 			ModelRules: []gateway.ModelRule{{Match: "m", Settings: gateway.Settings{Hold: "x"}}}}),
 		`gateway: upstream "b": prefix: upstream "a" has the same one, and neither has models: give one of them another prefix, or models`: {Upstreams: []gateway.Upstream{
 			{Name: "a", URL: "http://localhost:1", Default: true}, {Name: "b", URL: "http://localhost:2"}}},
-		`gateway: upstream "x": url: is the gateway's own address; name the provider`:                                                                  {Listen: "0.0.0.0:7001", Upstreams: []gateway.Upstream{{Name: "x", URL: "http://127.0.0.1:7001/v1"}}},
-		`gateway: upstream "y": url: is the gateway's own address; name the provider`:                                                                  {Upstreams: []gateway.Upstream{{Name: "y", URL: "http://localhost:7777"}}},
-		`gateway: upstream "localhost:1": keep_alive: must be a duration of at least 1 ms, such as "8s"; a number without a unit is in nanoseconds`:    one(gateway.Upstream{Settings: gateway.Settings{KeepAlive: 5}}),
-		`gateway: upstream "localhost:1": reask_timeout: must be a duration of at least 1 ms, such as "8s"; a number without a unit is in nanoseconds`: one(gateway.Upstream{Settings: gateway.Settings{ReaskTimeout: 5}}),
-		`gateway: upstream "localhost:1": timeouts: must be durations of at least 1 ms, such as "10s"; a number without a unit is in nanoseconds`:      one(gateway.Upstream{Timeouts: gateway.Timeouts{Connect: 5}}),
-		`gateway: upstream "localhost:1/a/": prefix: must begin with a slash and not end with one, got "/a/"`:                                          one(gateway.Upstream{Prefix: "/a/"}),
+		`gateway: upstream "x": url: is the gateway's own address; name the provider`:                         {Listen: "0.0.0.0:7001", Upstreams: []gateway.Upstream{{Name: "x", URL: "http://127.0.0.1:7001/v1"}}},
+		`gateway: upstream "y": url: is the gateway's own address; name the provider`:                         {Upstreams: []gateway.Upstream{{Name: "y", URL: "http://localhost:7777"}}},
+		`gateway: upstream "localhost:1": keep_alive: must be a duration of at least 1 ms, such as "8s"`:      one(gateway.Upstream{Settings: gateway.Settings{KeepAlive: 5}}),
+		`gateway: upstream "localhost:1": reask_timeout: must be a duration of at least 1 ms, such as "8s"`:   one(gateway.Upstream{Settings: gateway.Settings{ReaskTimeout: 5}}),
+		`gateway: upstream "localhost:1": timeouts: must be durations of at least 1 ms, such as "10s"`:        one(gateway.Upstream{Timeouts: gateway.Timeouts{Connect: 5}}),
+		`gateway: upstream "localhost:1/a/": prefix: must begin with a slash and not end with one, got "/a/"`: one(gateway.Upstream{Prefix: "/a/"}),
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -23,7 +22,14 @@ var (
 
 // validate returns the first invalid rule as an error. It never shows a value.
 func (r HeaderRules) validate() error {
-	names := slices.Sorted(maps.Keys(r.Set))
+	names, set := slices.Sorted(maps.Keys(r.Set)), map[string]bool{}
+	for _, k := range names {
+		if canonical := http.CanonicalHeaderKey(k); set[canonical] {
+			return invalid("headers", "%s: is set twice", canonical)
+		} else {
+			set[canonical] = true
+		}
+	}
 	for _, k := range append(names, r.Remove...) {
 		if !headerName.MatchString(k) {
 			return invalid("headers", "%q: not a valid name", k)
@@ -35,6 +41,9 @@ func (r HeaderRules) validate() error {
 	for _, k := range names {
 		if err := validValue(r.Set[k]); err != nil {
 			return invalid("headers", "%s: %w", k, err)
+		}
+		if strings.Contains(variable.ReplaceAllString(r.Set[k], ""), "${") {
+			return invalid("headers", "%s: the value has \"${\" without its \"}\"", k)
 		}
 	}
 	return nil
@@ -55,10 +64,10 @@ func (r HeaderRules) expand() (HeaderRules, error) {
 			return v
 		})
 		if missing != "" {
-			return out, fmt.Errorf("headers: %s: the environment variable %s is not set, or empty", k, missing)
+			return out, invalid("headers", "%s: the environment variable %s is not set, or empty", k, missing)
 		}
 		if err := validValue(value); err != nil {
-			return out, fmt.Errorf("headers: %s: %w", k, err)
+			return out, invalid("headers", "%s: %w", k, err)
 		}
 		out.Set[k] = value
 	}

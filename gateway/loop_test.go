@@ -30,11 +30,13 @@ func TestLoopsAndEscalation(t *testing.T) {
 		arguments string
 		models    string
 	}{
-		"a loop":             {gateway.Settings{LoopAfter: 3}, gateway.ToolRule{}, 3, `{\"a\":1}`, "small small"},
-		"polling":            {gateway.Settings{LoopAfter: 3}, gateway.ToolRule{Name: "f", Polling: true}, 3, `{\"a\":1}`, "small"},
-		"off":                {gateway.Settings{}, gateway.ToolRule{}, 3, `{\"a\":1}`, "small"},
-		"repair":             {gateway.Settings{LoopAfter: 3, Escalate: "large", Mode: gateway.Repair}, gateway.ToolRule{}, 3, `{\"a\":1}`, "small"},
+		"a loop":             {gateway.Settings{LoopAfter: new(3)}, gateway.ToolRule{}, 3, `{\"a\":1}`, "small small"},
+		"polling":            {gateway.Settings{LoopAfter: new(3)}, gateway.ToolRule{Name: "f", Polling: true}, 3, `{\"a\":1}`, "small"},
+		"off by default":     {gateway.Settings{}, gateway.ToolRule{}, 3, `{\"a\":1}`, "small"},
+		"off":                {gateway.Settings{LoopAfter: new(0)}, gateway.ToolRule{}, 3, `{\"a\":1}`, "small"},
+		"repair":             {gateway.Settings{LoopAfter: new(3), Escalate: "large", Mode: gateway.Repair}, gateway.ToolRule{}, 3, `{\"a\":1}`, "small"},
 		"another model":      {gateway.Settings{Escalate: "large"}, gateway.ToolRule{}, 0, `{}`, "small small large"},
+		"no other model":     {gateway.Settings{Escalate: "none"}, gateway.ToolRule{}, 0, `{}`, "small small small"},
 		"no further attempt": {gateway.Settings{Escalate: "large", Attempts: 1}, gateway.ToolRule{}, 0, `{}`, "small"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +61,7 @@ func TestLoopsAndEscalation(t *testing.T) {
 			require.Equal(t, c.models, strings.Join(models, " "))
 		})
 	}
-	require.ErrorContains(t, gateway.Config{Settings: gateway.Settings{LoopAfter: -1}, Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}.Validate(), "loop_after")
+	require.ErrorContains(t, gateway.Config{Settings: gateway.Settings{LoopAfter: new(-1)}, Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}.Validate(), "loop_after")
 }
 
 // TestConstrainedReasks: with the setting a re-ask has the constraint in each format that

@@ -190,3 +190,36 @@ func TestPlacesThatNoRequestHas(t *testing.T) {
 		require.NoError(t, with(good, "/a.b/c-d"), good)
 	}
 }
+
+// An upstream may be written with and without the version of its API, and so may the address that
+// a client has for the gateway, if the upstream has it.
+func TestVersionOfTheUpstream(t *testing.T) {
+	t.Parallel()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.EscapedPath()) }))
+	t.Cleanup(up.Close)
+	for name, c := range map[string]struct{ url, prefix, path, want string }{
+		"neither":               {"", "", "/v1/chat/completions", "/v1/chat/completions"},
+		"both":                  {"/v1", "", "/v1/chat/completions", "/v1/chat/completions"},
+		"both, with a slash":    {"/v1/", "", "/v1/chat/completions", "/v1/chat/completions"},
+		"the upstream":          {"/v1", "", "/chat/completions", "/v1/chat/completions"},
+		"other paths":           {"/v1", "", "/models", "/v1/models"},
+		"Gemini":                {"/v1beta", "", "/v1beta/models/m:generateContent", "/v1beta/models/m:generateContent"},
+		"the upstream's Gemini": {"/v1beta", "", "/models/m:generateContent", "/v1beta/models/m:generateContent"},
+		"another version":       {"/v1", "", "/v1beta/models", "/v1beta/models"},
+		"a folder":              {"/api/openai/v1", "", "/v1/responses", "/api/openai/v1/responses"},
+		"a prefix":              {"/v1", "/a", "/a/v1/responses", "/v1/responses"},
+		"a prefix alone":        {"/v1", "/a", "/a/responses", "/v1/responses"},
+		"of Ollama itself":      {"/v1", "", "/api/chat", "/api/chat"},
+		"no version":            {"/v1x", "", "/v1/models", "/v1x/v1/models"},
+		"an escape":             {"/v1", "", "/files/a%2Fb", "/v1/files/a%2Fb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, rules := range [][]gateway.ModelRule{nil, {{Match: "*"}}} {
+				url := serve(t, gateway.Config{Settings: gateway.Settings{Mode: gateway.Observe}, Upstreams: []gateway.Upstream{{URL: up.URL + c.url, Prefix: c.prefix, ModelRules: rules}}})
+				_, got, _ := post(t, url+c.path, `{"model":"m"}`)
+				require.Equal(t, c.want, got)
+			}
+		})
+	}
+}

@@ -42,7 +42,7 @@ type pipeline struct {
 
 // newPipeline returns a pipeline to the URL to of u. base sends the requests,
 // when they have a place.
-func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
+func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots *places, observers []observer) *pipeline {
 	s.Mode = cmp.Or(s.Mode, Enforce)
 	g.metrics.begin(u.name(), s)
 	if s.Mode == Observe {
@@ -58,7 +58,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 }
 
 // newHandler returns the handler of the modes Enforce and Repair.
-func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places) http.Handler {
+func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots *places) http.Handler {
 	o := s.transport()
 	ids, _ := g.ids.LoadOrStore(u.URL, &transport.IDs{})
 	o.Base, o.Figures, o.IDs, o.Decoders, o.Client = base, true, ids.(*transport.IDs), g.decoders(), clientOf
@@ -111,7 +111,7 @@ func providerOf(name string, to *url.URL) string {
 // newObserving returns a pipeline for the mode Observe. Its handler changes
 // nothing, and its replayer has the settings of the mode Enforce, without the layers that
 // would make a second model call.
-func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
+func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots *places, observers []observer) *pipeline {
 	enforced := s
 	enforced.Mode = Enforce
 	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerAttempt)

@@ -43,9 +43,14 @@ func (r *rotated) open() error {
 	return nil
 }
 
-// Write writes p into one file.
+// Write writes p into one file. A file that is full and cannot be renamed is not written to.
 func (r *rotated) Write(p []byte) (int, error) {
-	if r.to == nil || r.size > 0 && r.size+int64(len(p)) > r.most {
+	if r.to == nil {
+		if err := r.open(); err != nil {
+			return 0, err
+		}
+	}
+	if r.size > 0 && r.size+int64(len(p)) > r.most {
 		if err := r.rotate(); err != nil {
 			return 0, err
 		}
@@ -55,24 +60,23 @@ func (r *rotated) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// rotate renames the files and opens a new one. The newest is renamed first: if that fails, no
+// older file is lost.
 func (r *rotated) rotate() error {
-	full := r.to != nil
 	if err := r.Close(); err != nil {
 		return err
 	}
-	for n := r.files - 1; full && n > 0; n-- {
-		from := r.name
-		if n > 1 {
-			from = fmt.Sprintf("%s.%d", r.name, n-1)
-		}
-		if err := os.Rename(from, fmt.Sprintf("%s.%d", r.name, n)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	name := func(n int) string { return fmt.Sprintf("%s.%d", r.name, n) }
+	if err := os.Rename(r.name, name(0)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for n := r.files - 1; n > 0; n-- {
+		if err := os.Rename(name(n-1), name(n)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	if full && r.files == 1 {
-		if err := os.Remove(r.name); err != nil {
-			return err
-		}
+	if err := os.Remove(name(0)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return r.open()
 }

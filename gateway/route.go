@@ -3,9 +3,9 @@ package gateway
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +29,10 @@ type state struct {
 // upstream is an Upstream that is ready to serve.
 type upstream struct {
 	config   Upstream
+	version  string // at the end of its URL, such as /v1, or ""
 	base     *http.Transport
 	settings Settings
+	places   *places
 	pipeline *pipeline // for models that no rule matches
 	rules    []modelRule
 }
@@ -57,7 +59,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	}
 	if c.Record.File != "" {
 		if s.recorder, err = g.openRecorder(c.Record, old); err != nil {
-			return nil, fmt.Errorf("gateway: record: %w", err)
+			return nil, invalid("record.file", "%w", err)
 		}
 		observers = append(observers, s.recorder)
 	}
@@ -67,10 +69,10 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if s.page != nil {
 		observers = append(observers, g.keeper)
 	}
-	for _, u := range c.Upstreams {
-		up, err := g.newUpstream(u, c.Settings, observers)
+	for i, u := range c.Upstreams {
+		up, err := g.newUpstream(u, c.Settings, old.placesOf(u.name()), observers)
 		if err != nil {
-			return nil, fmt.Errorf("gateway: upstream %q: %w", u.name(), err)
+			return nil, within("upstream", i, u.name(), err)
 		}
 		s.upstreams = append(s.upstreams, up)
 		if u.Default || len(c.Upstreams) == 1 {
@@ -83,7 +85,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	return s, nil
 }
 
-func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (*upstream, error) {
+func (g *Gateway) newUpstream(u Upstream, base Settings, slots *places, observers []observer) (*upstream, error) {
 	headers, err := u.Headers.expand()
 	if err != nil {
 		return nil, err
@@ -92,14 +94,25 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (
 	if err != nil {
 		return nil, err
 	}
-	up := &upstream{config: u, base: newBase(u.Timeouts), settings: u.Settings.over(base)}
+	up := &upstream{config: u, version: cutVersion(to), base: newBase(u.Timeouts), settings: u.Settings.over(base), places: slots}
 	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
-	slots := make(places, u.MaxConcurrent)
 	up.pipeline = g.newPipeline(u, to, up.settings, sends, slots, observers)
 	for _, r := range u.ModelRules {
 		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, slots, observers)})
 	}
 	return up, nil
+}
+
+// placesOf returns the places of the upstream with a name, which may be new. s may be nil.
+func (s *state) placesOf(name string) *places {
+	if s != nil {
+		for _, u := range s.upstreams {
+			if u.config.name() == name {
+				return u.places
+			}
+		}
+	}
+	return &places{}
 }
 
 // retire closes the connections that are idle, and the recorder unless next has
@@ -137,7 +150,7 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	r = withoutPrefix(r, matching[0].config.Prefix)
 	byModel := len(matching) > 1 || len(matching[0].rules) > 0 || len(matching[0].config.Models) > 0
 	if !byModel {
-		return matching[0].pipeline, r, nil
+		return matching[0].pipeline, matching[0].withVersion(r), nil
 	}
 	model, r, err := s.modelOf(w, r, matching)
 	if err != nil {
@@ -147,7 +160,7 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	if up == nil || up.config.Prefix != matching[0].config.Prefix {
 		return nil, r, errNoUpstream
 	}
-	return up.pipelineFor(model), r, nil
+	return up.pipelineFor(model), up.withVersion(r), nil
 }
 
 // pick returns the first upstream that serves the model, or nil.
@@ -178,6 +191,33 @@ func (u *upstream) pipelineFor(model string) *pipeline {
 func below(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (prefix == "" || rest == "" || rest[0] == '/')
+}
+
+var (
+	versionAtEnd   = regexp.MustCompile(`/v[0-9]+((alpha|beta)[0-9]*)?/*$`)
+	versionAtStart = regexp.MustCompile(`^/v[0-9]+((alpha|beta)[0-9]*)?(/|$)`)
+)
+
+// cutVersion removes the version of an API from the end of a URL, and returns it without a slash at
+// its end, or "".
+func cutVersion(to *url.URL) string {
+	version := versionAtEnd.FindString(to.Path)
+	to.Path, to.RawPath = strings.TrimSuffix(to.Path, version), strings.TrimSuffix(to.RawPath, version)
+	return strings.TrimRight(version, "/")
+}
+
+// withVersion returns r with the version of the upstream's URL in its path, which a client may leave
+// out. Ollama and LM Studio have the paths /api beside the versions.
+func (u *upstream) withVersion(r *http.Request) *http.Request {
+	if u.version == "" || versionAtStart.MatchString(r.URL.Path) || below(r.URL.Path, "/api") {
+		return r
+	}
+	out, to := r.WithContext(r.Context()), *r.URL
+	if to.Path = u.version + to.Path; to.RawPath != "" {
+		to.RawPath = u.version + to.RawPath
+	}
+	out.URL = &to
+	return out
 }
 
 // withoutPrefix returns r without the prefix of its path.

@@ -41,14 +41,14 @@ func (s Settings) validate() error {
 	); err != nil {
 		return err
 	}
-	const unit = `must be a duration of at least 1 ms, such as "8s"; a number without a unit is in nanoseconds`
+	const unit = `must be a duration of at least 1 ms, such as "8s"`
 	switch {
 	case isTooShort(s.KeepAlive):
 		return invalid("keep_alive", unit)
 	case isTooShort(s.ReaskTimeout):
 		return invalid("reask_timeout", unit)
-	case s.LoopAfter < 0:
-		return invalid("loop_after", "must not be negative, got %d", s.LoopAfter)
+	case s.LoopAfter != nil && *s.LoopAfter < 0:
+		return invalid("loop_after", "must not be negative, got %d", *s.LoopAfter)
 	case s.Attempts < 0:
 		return invalid("attempts", "must not be negative, got %d", s.Attempts)
 	case s.Retries != nil && *s.Retries < 0:
@@ -81,12 +81,15 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		Limits:       argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
-	o.Escalate, o.Constrain, o.EmptyAnswers, o.RaiseTokens = s.Escalate, s.Constrain, s.EmptyAnswers, s.RaiseTokens
+	o.Constrain, o.EmptyAnswers, o.RaiseTokens = s.Constrain, s.EmptyAnswers, s.RaiseTokens
+	if s.Escalate != "none" {
+		o.Escalate = s.Escalate
+	}
 	if s.Mode != Enforce && s.Mode != "" {
 		o.MaxAttempts = 1
-	} else if s.LoopAfter > 0 {
+	} else if s.LoopAfter != nil && *s.LoopAfter > 0 {
 		polling := named(tools, func(t ToolRule) bool { return t.Polling })
-		o.Rules = []argsvalidate.Rule{argsvalidate.NoLoops(s.LoopAfter, polling...)}
+		o.Rules = []argsvalidate.Rule{argsvalidate.NoLoops(*s.LoopAfter, polling...)}
 	}
 	if len(tools) > 0 {
 		o.PerTool = map[string]argsvalidate.ToolOptions{}
@@ -130,9 +133,9 @@ func (t ToolRule) validate() error {
 // heals returns the rules of package heal with these names.
 func heals(names []string) (out []heal.Rule, err error) {
 	switch {
-	case len(names) == 0 || len(names) == 1 && names[0] == "default":
+	case names == nil || len(names) == 1 && names[0] == "default":
 		return nil, nil
-	case len(names) == 1 && names[0] == "none":
+	case len(names) == 0 || len(names) == 1 && names[0] == "none":
 		return heal.Off(), nil
 	}
 	for _, name := range names {

@@ -7,17 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/strip"
 )
 
 // Inner settings override outer ones, also with the default.
 func TestSettingsOver(t *testing.T) {
 	t.Parallel()
-	outer := Settings{Mode: Repair, Retries: new(2), Repairs: []string{"all"}, Batch: batch.KeepValid, Limits: CallLimits{Depth: 5, Calls: 7}}
-	inner := Settings{Retries: new(0), Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Calls: 9}}
+	outer := Settings{Mode: Repair, Retries: new(2), LoopAfter: new(3), Escalate: "large", Heal: []string{"all"}, Repairs: []string{"all"}, Batch: batch.KeepValid, Limits: CallLimits{Depth: 5, Calls: 7}}
+	inner := Settings{Retries: new(0), LoopAfter: new(0), Escalate: "none", Heal: []string{}, Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Calls: 9}}
 	require.Equal(t, Settings{
-		Mode: Repair, Retries: new(0), Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Depth: 5, Calls: 9},
+		Mode: Repair, Retries: new(0), LoopAfter: new(0), Escalate: "none", Heal: []string{}, Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Depth: 5, Calls: 9},
 	}, inner.over(outer))
+	rules, err := heals(inner.Heal)
+	require.NoError(t, err)
+	require.Equal(t, heal.Off(), rules, "an empty list is none")
 }
 
 // The path of an error is the path of the key in the file.

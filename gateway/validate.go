@@ -77,7 +77,12 @@ func (c Config) validate() error {
 	); err != nil {
 		return err
 	}
+	listen := cmp.Or(c.Listen, defaultListen)
 	switch {
+	case sameAddress("http://"+c.AdminListen, listen) || sameAddress("http://"+listen, c.AdminListen):
+		return invalid("admin_listen", "must not be the address of listen, got %q", c.AdminListen)
+	case slices.ContainsFunc(c.Record.Headers, func(k string) bool { return !headerName.MatchString(k) }):
+		return invalid("record.headers", "must be names of headers, got %q", c.Record.Headers)
 	case slices.ContainsFunc(c.Record.Headers, isCredential):
 		return invalid("record.headers", "must not name a header that holds a credential")
 	case c.Record.MaxSize < 0 || c.Record.Files < 0:
@@ -91,10 +96,16 @@ func (c Config) validate() error {
 // validateListen returns the error of the address of a listener, nil for "".
 func validateListen(key, addr string) error {
 	_, port, err := net.SplitHostPort(addr)
-	if _, number := strconv.ParseUint(port, 10, 16); addr != "" && (err != nil || number != nil) {
+	if addr != "" && (err != nil || !isPort(port)) {
 		return invalid(key, "must be HOST:PORT, such as %s, got %q", defaultListen, addr)
 	}
 	return nil
+}
+
+// isPort reports whether text is the number of a port.
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
 
 // validateUpstreams returns the first error of an upstream, or of several together.
@@ -137,8 +148,10 @@ func (u Upstream) validateAddress() error {
 	switch {
 	case err != nil:
 		return invalid("url", "must be a URL") // the error of url.Parse would show a password in it
-	case to.Scheme != "http" && to.Scheme != "https" || to.Host == "":
+	case to.Scheme != "http" && to.Scheme != "https" || to.Hostname() == "":
 		return invalid("url", "must be absolute, with http or https")
+	case to.Port() == "0" || to.Port() != "" && !isPort(to.Port()):
+		return invalid("url", "must have a port from 1 to 65535, got %s", to.Port())
 	case to.User != nil || to.RawQuery != "" || to.Fragment != "":
 		return invalid("url", "must not have a user, a query or a fragment; credentials belong into headers")
 	case u.Prefix != "" && (!strings.HasPrefix(u.Prefix, "/") || strings.HasSuffix(u.Prefix, "/")):

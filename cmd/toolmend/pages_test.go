@@ -268,7 +268,7 @@ func checkTOML(t *testing.T, text string) error {
 	if err := os.WriteFile(filepath.Join(dir, "toolmend.toml"), []byte(text), 0o600); err != nil {
 		return err
 	}
-	return failure(exec(t, dir, "", "serve", "--check-config", "--config", "@/toolmend.toml"), cli.ExitOK)
+	return failure(exec(t, dir, "", "serve", "--print-config", "--config", "@/toolmend.toml"), cli.ExitOK)
 }
 
 // failure returns what a command line said, if its exit code is none of these.

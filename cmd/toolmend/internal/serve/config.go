@@ -10,6 +10,8 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -84,10 +86,10 @@ func readConfig(path string) (config, []byte, error) {
 	if err != nil {
 		return c, nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	for _, e := range entriesOf(doc) { // go-toml reads a number into a word's constant
+	for _, e := range entriesOf(doc) {
 		key := numbered.ReplaceAllString(e.path, "")
-		if t := typeAt(strings.Split(key, ".")); t != nil && t.Kind() == reflect.Uint8 && e.kind == unstable.Integer {
-			return c, doc, fmt.Errorf("%s:%d: %s: must be text in quotes, got a number", path, e.line, key)
+		if err := checkNumber(key, e); err != nil {
+			return c, doc, fmt.Errorf("%s:%d: %s: %w", path, e.line, key, err)
 		}
 	}
 	err = toml.NewDecoder(bytes.NewReader(doc)).DisallowUnknownFields().Decode(&c)
@@ -109,6 +111,25 @@ func readConfig(path string) (config, []byte, error) {
 		return c, doc, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, doc, nil
+}
+
+// checkNumber refuses a number that go-toml would read as something else than its writer meant:
+// into a word's constant or a duration, 0 as a key that is not there, a number of MB as bytes.
+func checkNumber(key string, e entry) error {
+	t, name := typeAt(strings.Split(key, ".")), key[strings.LastIndex(key, ".")+1:]
+	if t == nil || e.kind != unstable.Integer && (e.kind != unstable.Float || t != durationType) {
+		return nil
+	}
+	n, err := strconv.ParseInt(e.value, 0, 64)
+	switch {
+	case t.Kind() == reflect.Uint8 || t == durationType:
+		return fmt.Errorf("must be %s, got a number", wanted(strings.Split(key, ".")))
+	case err == nil && n == 0 && !slices.Contains([]string{"retries", "loop_after", "max_concurrent"}, name):
+		return errors.New("must be at least 1, got 0; leave it out for its default")
+	case err == nil && 0 <= n && n < 1<<10 && slices.Contains([]string{"max_body", "max_size", "memory"}, name):
+		return fmt.Errorf("is in bytes, and must be at least 1024, got %d", n)
+	}
+	return nil
 }
 
 // reference is a part of a header value that holds no secret: the name of an

@@ -35,6 +35,16 @@ func TestConfigErrors(t *testing.T) {
 		"listener of pages":     {"[limits]", "admin_listen = \"9\"\n[limits]", `:4: admin_listen: must be HOST:PORT, such as 127.0.0.1:7777, got "9"`},
 		"name of a client":      {"[limits]", "[[client]]\nname = \"a b\"\nkey_file = \"k\"\n[limits]", `:5: client "a b": name: must be at most 64 printable ASCII characters without spaces`},
 		"duration":              {`"5s"`, `"5"`, `:2:14: keep_alive: must be a positive duration such as "10s", or "off", got "5"`},
+		"drain without a unit":  {"[limits]", "drain_timeout = 30\n[limits]", `:4: drain_timeout: must be a duration in quotes with its unit, such as "30s", got a number`},
+		"no unit":               {`"5s"`, `5000000000`, `:2: keep_alive: must be a duration in quotes with its unit, such as "30s", got a number`},
+		"no whole number":       {`"5s"`, `1.5`, `:2: keep_alive: must be a duration in quotes with its unit, such as "30s", got a number`},
+		"no unit in a table":    {`timeouts.refused = "off"`, `timeouts = { header = 10 }`, `:30: upstream.timeouts.header: must be a duration in quotes with its unit, such as "30s", got a number`},
+		"no unit in a list":     {string(file), `upstream = [{ url = "http://127.0.0.1:1", timeouts.idle = 0 }]`, `:1: upstream.timeouts.idle: must be a duration`},
+		"no attempt":            {"attempts = 4", "attempts = 0", `:14: upstream.attempts: must be at least 1, got 0; leave it out for its default`},
+		"no attempt of a tool":  {`on_exhausted = "drop"`, "attempts = 0x0", `:24: upstream.tool.attempts: must be at least 1, got 0`},
+		"no call":               {"calls = 7", "calls = 0", `:5: limits.calls: must be at least 1, got 0`},
+		"no file of records":    {"[limits]", "record.files = 0\n[limits]", `:4: record.files: must be at least 1, got 0`},
+		"no unit of bytes":      {`keep_alive = "5s"`, "max_body = 64", `:2: max_body: is in bytes, and must be at least 1024, got 64`},
 		"word":                  {`keep_alive = "5s"`, `mode = "enforced"`, `:2: mode: must be one of "enforce", "observe", "repair", got "enforced"`},
 		"word of an upstream":   {`mode = "observe"`, `mode = "watch"`, `:29: upstream "127.0.0.1:8080": mode: must be one of`},
 		"word of a prefix": {`mode = "observe"`, `prefix = "/l"
@@ -104,5 +114,61 @@ func TestHiddenHeaderValues(t *testing.T) {
 		require.NoError(t, printConfig(&out, c))
 		require.Equal(t, shown, strings.Contains(out.String(), value), value)
 		require.Equal(t, value, c.Upstreams[0].Headers.Set["k"], "the configuration itself keeps its value")
+	}
+}
+
+// TestCheckConfig holds that --check-config refuses what serve refuses, with the line, and that it
+// leaves no file.
+func TestCheckConfig(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), mode))
+		require.NoError(t, os.Chmod(path, mode))
+		return path
+	}
+	const key = "0123456789abcdef"
+	keys, short, empty := write("keys", key+"\n", 0o600), write("short", "abc", 0o600), write("empty", "", 0o600)
+	open, record := write("open.jsonl", "", 0o644), filepath.Join(dir, "calls.jsonl")
+	const upstream = "[[upstream]]\nurl = 'http://127.0.0.1:1'\n"
+	const remove = upstream + "headers.remove = ['Authorization']\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"valid":                    {"record.file = '" + record + "'\n" + upstream, ""},
+		"variable":                 {upstream + "headers.set = { x-api-key = '${TOOLMEND_TEST_UNSET}' }\n", `:3: upstream "127.0.0.1:1": headers: x-api-key: the environment variable TOOLMEND_TEST_UNSET is not set`},
+		"unclosed variable":        {upstream + "headers.set = { x-api-key = '${KEY' }\n", `:3: upstream "127.0.0.1:1": headers: x-api-key: the value has "${" without its "}"`},
+		"header twice":             {upstream + "headers.set = { x-api-key = 'a', X-Api-Key = 'b' }\n", `:3: upstream "127.0.0.1:1": headers: X-Api-Key: is set twice`},
+		"no client key":            {"listen = '0.0.0.0:7777'\n" + upstream, ":1: listen: other machines can reach"},
+		"no key of the upstream":   {"access.client_key_file = '" + keys + "'\n" + upstream, `:2: upstream "127.0.0.1:1": headers: the clients' key is not sent on`},
+		"no file of the key":       {"access.client_key_file = '" + dir + "/none'\n" + remove, ":1: access: client_key_file: open "},
+		"empty file of the key":    {"access.client_key_file = '" + empty + "'\n" + remove, "the client key is empty"},
+		"short key":                {"[[client]]\nname = 'a'\nkey_file = '" + short + "'\n" + remove, `:3: client "a": key_file: ` + short + ": the client key has fewer than 16 characters"},
+		"key of two clients":       {"[[client]]\nname = 'a'\nkey_file = '" + keys + "'\n[[client]]\nname = 'b'\nkey_file = '" + keys + "'\n" + remove, `:6: client "b": key_file: ` + keys + ": another client has this key"},
+		"no folder of the record":  {"record.file = '" + dir + "/none/a.jsonl'\n" + upstream, "record: the folder " + dir + "/none does not exist; create it"},
+		"record that others read":  {"record.file = '" + open + "'\n" + upstream, ":1: record: file: " + open + ": other users can read it"},
+		"record that is a folder":  {"record.file = '" + dir + "'\n" + upstream, ":1: record: file: " + dir + ": must be a regular file"},
+		"header of the record":     {"record.headers = ['a b']\n" + upstream, `:1: record: headers: must be names of headers, got ["a b"]`},
+		"port of the upstream":     {"[[upstream]]\nurl = 'http://127.0.0.1:99999'\n", `:2: upstream "127.0.0.1:99999": url: must have a port from 1 to 65535, got 99999`},
+		"port 0 of the upstream":   {"[[upstream]]\nurl = 'http://127.0.0.1:0'\n", `:2: upstream "127.0.0.1:0": url: must have a port from 1 to 65535, got 0`},
+		"no host of the upstream":  {"[[upstream]]\nurl = 'http://:8080'\n", `:2: upstream ":8080": url: must be absolute, with http or https`},
+		"port of the listener":     {"listen = '127.0.0.1:77777'\n" + upstream, ":1: listen: must be HOST:PORT"},
+		"address of nobody":        {"listen = '192.0.2.1:7777'\naccess.client_key_file = '" + keys + "'\n" + remove, ":1: listen: listen tcp 192.0.2.1:0: "},
+		"one address":              {"admin_listen = '127.0.0.1:7777'\n" + upstream, `:1: admin_listen: must not be the address of listen, got "127.0.0.1:7777"`},
+		"one address, all of them": {"listen = '127.0.0.1:7777'\nadmin_listen = ':7777'\n" + upstream, `:2: admin_listen: must not be the address of listen, got ":7777"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := write(strings.NewReplacer(" ", "-", ",", "").Replace(name)+".toml", c.text, 0o600)
+			got := exec(t, dir, "", "serve", "--config", path, "--check-config")
+			if c.want == "" {
+				require.Equal(t, cli.ExitOK, got.Code, got.ErrOut)
+				require.NoFileExists(t, record)
+				return
+			}
+			require.Equal(t, cli.ExitFailed, got.Code, got.Out)
+			require.Contains(t, got.ErrOut, strings.ReplaceAll(c.want, dir, "@"))
+			require.NotContains(t, got.ErrOut, "gateway: ")
+			require.NotContains(t, got.ErrOut, key)
+		})
 	}
 }

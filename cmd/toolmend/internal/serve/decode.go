@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+
+	"github.com/toolmend/toolmend/gateway"
 )
 
 var (
@@ -16,11 +18,16 @@ var (
 	unquoted = regexp.MustCompile(`^\s*([\w.-]+)\s*=\s*[A-Za-z]`)
 )
 
+var durationType = reflect.TypeFor[gateway.Duration]()
+
 // wanted says what the value of a key is in TOML, "" without such a key.
 func wanted(key []string) string {
 	at, name := typeAt(key), strings.Join(key, ".")
 	if at == nil {
 		return ""
+	}
+	if at == durationType {
+		return `a duration in quotes with its unit, such as "30s"`
 	}
 	switch at.Kind() {
 	case reflect.String, reflect.Uint8: // a word

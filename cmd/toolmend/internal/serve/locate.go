@@ -27,12 +27,12 @@ func located(path string, doc []byte, err error) error {
 	return fmt.Errorf("%s: %w", path, invalid.Err)
 }
 
-// lineOf returns the line of a key, else the line of the table which would hold it, else 0.
+// lineOf returns the line of a key or of the first key in its table, else the line of the table which would hold it, else 0.
 func lineOf(doc []byte, key string) int {
 	entries := entriesOf(doc)
 	for ; key != ""; key = key[:max(strings.LastIndex(key, "."), 0)] { // the path of its table
 		for _, e := range entries {
-			if strings.EqualFold(e.path, key) {
+			if strings.EqualFold(e.path, key) || strings.HasPrefix(strings.ToLower(e.path), strings.ToLower(key)+".") {
 				return e.line
 			}
 		}
@@ -42,9 +42,10 @@ func lineOf(doc []byte, key string) int {
 
 // entry is a key or the header of a table in a TOML document.
 type entry struct {
-	path string // the elements of an array of tables are numbered: upstream#1.model#2.mode
-	line int
-	kind unstable.Kind // of the value
+	path  string // the elements of an array of tables are numbered: upstream#1.model#2.mode
+	line  int
+	kind  unstable.Kind // of the value
+	value string        // of a scalar, as written
 }
 
 // entriesOf returns the keys and headers of a document. It stops at a syntax
@@ -78,7 +79,27 @@ func entriesOf(doc []byte) []entry {
 			}
 			found = append(found, entry{path: table, line: line})
 		case unstable.KeyValue:
-			found = append(found, entry{strings.TrimPrefix(table+"."+strings.Join(keys, "."), "."), line, e.Value().Kind})
+			found = appendValue(found, strings.TrimPrefix(table+"."+strings.Join(keys, "."), "."), line, e.Value())
+		}
+	}
+	return found
+}
+
+// appendValue appends the entry of a key, and those of the inline tables in its value.
+func appendValue(found []entry, path string, line int, v *unstable.Node) []entry {
+	found = append(found, entry{path, line, v.Kind, string(v.Data)})
+	n := 0
+	for it := v.Children(); it.Next(); {
+		switch c := it.Node(); c.Kind {
+		case unstable.KeyValue: // of an inline table
+			inner := path
+			for k := c.Key(); k.Next(); {
+				inner += "." + string(k.Node().Data)
+			}
+			found = appendValue(found, inner, line, c.Value())
+		case unstable.InlineTable: // of an array
+			n++
+			found = appendValue(found, fmt.Sprintf("%s#%d", path, n), line, c)
 		}
 	}
 	return found

@@ -52,6 +52,9 @@ func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, e
 		}
 		return cli.ExitOK, nil
 	case f.check:
+		if err := check(c); err != nil {
+			return cli.ExitFailed, f.located(err, c.Record.File)
+		}
 		fmt.Fprintln(stdout, "the configuration is valid")
 		return cli.ExitOK, nil
 	}
@@ -74,7 +77,7 @@ func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, e
 	}()
 	g, err := gateway.New(c.Config, t.options(log))
 	if err != nil {
-		return cli.ExitFailed, withFolder(err, c.Record.File)
+		return cli.ExitFailed, f.located(err, c.Record.File)
 	}
 	lines.OnLost(g.CountLostLog)
 	s := &server{flags: f, config: c, gateway: g, log: log, lines: lines, level: level, signals: signals}
@@ -94,6 +97,34 @@ func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, e
 		return cli.ExitInvalid, nil
 	}
 	return cli.ExitOK, nil
+}
+
+// check makes a gateway of c and listens at free ports of its hosts. It leaves no file.
+func check(c config) error {
+	if _, err := os.Stat(c.Record.File); errors.Is(err, os.ErrNotExist) {
+		defer os.Remove(c.Record.File)
+	}
+	g, err := gateway.New(c.Config, gateway.Options{})
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	for _, a := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin_listen", c.AdminListen}} {
+		host, _, _ := net.SplitHostPort(a.addr)
+		l, err := listen(a.key, a.key, net.JoinHostPort(host, "0"))
+		if err != nil {
+			return &gateway.ConfigError{Path: a.key, Err: err}
+		}
+		_ = l.Close()
+	}
+	return nil
+}
+
+// located returns an error of gateway.New with the line of its key. record is the file of the
+// record.
+func (f serveFlags) located(err error, record string) error {
+	doc, _ := os.ReadFile(f.config)
+	return located(f.config, doc, withFolder(err, record))
 }
 
 // withFolder returns err, or what to do if the reason is that the folder of the

@@ -72,7 +72,9 @@ func upstreamSaying(t *testing.T, text string) string {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	s := startServe(t, "--upstream", upstreamSaying(t, "upstream")+"/v1/", "-mode", "observe")
-	require.Equal(t, "upstream GET /v1/models", clitest.Get(t, http.DefaultClient, "http://"+s.address+"/v1/models"))
+	for _, path := range []string{"/v1/models", "/models"} {
+		require.Equal(t, "upstream GET /v1/models", clitest.Get(t, http.DefaultClient, "http://"+s.address+path))
+	}
 	s.stop()
 	require.Equal(t, cli.ExitOK, <-s.code)
 }

@@ -68,7 +68,7 @@ func (f serveFlags) apply(c *config) error {
 		if len(c.Upstreams) > 0 {
 			return fmt.Errorf("--upstream %s: %s has upstreams already; leave out the flag, or the tables [[upstream]]", f.upstream, f.config)
 		}
-		c.Upstreams = []gateway.Upstream{{URL: withoutV1(f.upstream)}}
+		c.Upstreams = []gateway.Upstream{{URL: strings.TrimRight(f.upstream, "/")}}
 	}
 	for _, v := range []struct {
 		flag string
@@ -82,7 +82,7 @@ func (f serveFlags) apply(c *config) error {
 	return nil
 }
 
-// withoutV1 returns a provider's URL without the part of the path that clients
+// withoutV1 returns a URL without the part of the path that clients
 // send.
 func withoutV1(url string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(url, "/"), "/v1"), "/")
