@@ -9,7 +9,6 @@ import (
 	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
-	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -60,9 +59,9 @@ func (s *answerStep) feedback() string {
 			break
 		}
 		if at := i.Path(); i.Pointer != "" {
-			fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(at), text.Clip(i.Message, maxMessage))
+			fmt.Fprintf(&b, "  • [%s] %s\n", text.Name(at), text.Clip(text.OneLine(i.Message), maxMessage))
 		} else {
-			fmt.Fprintf(&b, "  • %s\n", text.Clip(i.Message, maxMessage))
+			fmt.Fprintf(&b, "  • %s\n", text.Clip(text.OneLine(i.Message), maxMessage))
 		}
 	}
 	if len(s.last.Message.Text()) > maxEcho {
@@ -80,7 +79,7 @@ func (s *answerStep) feedback() string {
 	if s.schema != nil && (!s.o.Instruct || s.attempt > 1) {
 		s.excerpt(&b)
 	}
-	return text.Clip(text.Defuse(b.String()), maxText)
+	return text.Clip(text.Defuse(text.Visible(b.String(), true)), maxText)
 }
 
 // excerpt adds the schema, or for a long schema the parts that failed.
@@ -93,7 +92,7 @@ func (s *answerStep) excerpt(b *strings.Builder) {
 	written, left := map[string]bool{}, maxSchema
 	for _, i := range s.issues {
 		part := cmp.Or(s.schema.View().At(i.Pointer), s.schema.View().Root())
-		line := "\n" + schema.Clip(i.Path()) + ": " + part.Text()
+		line := "\n" + text.Name(i.Path()) + ": " + text.OneLine(part.Text())
 		if written[line] {
 			continue
 		}

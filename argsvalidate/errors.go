@@ -160,7 +160,7 @@ func (e *Error) toolName(n int) string {
 	if n >= len(e.plans) || !e.plans[n].declared() || slices.ContainsFunc(e.Verdicts[n].Issues, unknown) {
 		return "undeclared tool"
 	}
-	return e.Verdicts[n].Call.Name
+	return text.Name(e.Verdicts[n].Call.Name)
 }
 
 // clientFault describes an issue of verdict n without text of the model.
@@ -178,7 +178,7 @@ func (e *Error) clientFault(n int, i middleware.Issue) string {
 	}
 	place := "the argument object"
 	if pointer := e.declaredPart(n, i.Pointer); pointer != "" {
-		place = text.Clip(middleware.Issue{Pointer: pointer}.Path(), maxClientMessage/4)
+		place = text.Clip(text.Name(middleware.Issue{Pointer: pointer}.Path()), maxClientMessage/4)
 	}
 	return text.Clip(name, maxClientMessage/8) + ": " + place + " " + clientWords(i.Code)
 }

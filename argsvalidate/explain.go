@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -82,12 +83,12 @@ func (f *feedback) explainWrapper(n *explanation, object string, missing []strin
 		}
 		level := "at the top level"
 		if object != "" {
-			level = "in " + schema.Clip(middleware.Issue{Pointer: object}.Path())
+			level = "in " + text.Name(middleware.Issue{Pointer: object}.Path())
 		}
-		name := schema.Clip(m.Key())
-		text := "send what is inside " + name + " " + level + ", not inside " + name
+		name := text.Name(m.Key())
+		message := "send what is inside " + name + " " + level + ", not inside " + name
 		at := rawjson.JoinPointer(object, m.Key())
-		n.instead = append(n.instead, middleware.Issue{Pointer: at, Message: text})
+		n.instead = append(n.instead, middleware.Issue{Pointer: at, Message: message})
 		n.covered[at] = true
 		for _, key := range lacking {
 			n.covered[rawjson.JoinPointer(object, key)] = true
@@ -163,13 +164,13 @@ func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 		}
 		if len(suggestions) < maxNames && !f.explanation.covered[rawjson.JoinPointer(pointer, key)] {
 			if meant := f.in.hints.suggestKey(key, free); meant != "" {
-				suggestions = append(suggestions, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
+				suggestions = append(suggestions, fmt.Sprintf("%s (did you mean %s?)", text.Name(key), text.Name(meant)))
 			}
 		}
 	}
 	where := ""
 	if pointer != "" {
-		where = " of " + schema.Clip(middleware.Issue{Pointer: pointer}.Path())
+		where = " of " + text.Name(middleware.Issue{Pointer: pointer}.Path())
 	}
 	if refused || len(suggestions) > 0 {
 		fmt.Fprintf(&f.b, "Accepted properties%s: %s.\n", where, listProperties(declared))
@@ -190,7 +191,7 @@ func listProperties(d *view.Declared) string {
 			list = &must
 		}
 		if len(*list) < maxNames {
-			*list = append(*list, schema.Clip(name))
+			*list = append(*list, text.Name(name))
 		}
 	}
 	optional := len(d.Names) - required
@@ -283,9 +284,9 @@ func (f *feedback) writeSchemas(issues []middleware.Issue) {
 		if slices.ContainsFunc(places, func(other string) bool { return at != other && strings.HasPrefix(at, other+"/") }) {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s", schema.Clip(middleware.Issue{Pointer: at}.Path()), oneLine(f.tool.At(at).Text()))
-		if !slices.Contains(parts, text) {
-			parts = append(parts, text)
+		part := fmt.Sprintf("%s: %s", text.Name(middleware.Issue{Pointer: at}.Path()), text.OneLine(f.tool.At(at).Text()))
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
 		}
 	}
 	if len(parts) == 0 {

@@ -3,12 +3,10 @@ package argsvalidate
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -54,7 +52,7 @@ func DefaultFeedback(in FeedbackInput) string {
 	}
 	f := &feedback{in: in}
 	f.write()
-	return text.Clip(text.Defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
+	return text.Clip(text.Defuse(text.Visible(strings.TrimRight(f.b.String(), "\n"), true)), maxText)
 }
 
 // feedback writes one reply.
@@ -68,13 +66,13 @@ type feedback struct {
 }
 
 func (f *feedback) write() {
-	issues, name := f.in.Verdict.Issues, schema.Clip(f.in.Verdict.Call.Name)
+	issues, name := f.in.Verdict.Issues, text.Name(f.in.Verdict.Call.Name)
 	if firstCode(issues) == codeUnknownTool {
 		f.writeUnknownTool()
 		if issues = issues[1:]; len(issues) == 0 {
 			return
 		}
-		name = f.in.Tool.Name
+		name = text.Name(f.in.Tool.Name)
 		f.b.WriteString("\n\n")
 	}
 	if firstCode(issues) == codeUnusable {
@@ -130,14 +128,14 @@ func (f *feedback) writeUnknownTool() {
 	name := f.in.Verdict.Call.Name
 	switch space := f.in.Verdict.Call.Namespace; {
 	case f.in.search != "":
-		fmt.Fprintf(&f.b, "Tool '%s' is not loaded. Use %s to load tools, or call one that is loaded.", schema.Clip(name), schema.Clip(f.in.search))
+		fmt.Fprintf(&f.b, "Tool '%s' is not loaded. Use %s to load tools, or call one that is loaded.", text.Name(name), text.Name(f.in.search))
 	case space != "":
-		fmt.Fprintf(&f.b, "Tool '%s' does not exist in the namespace '%s'.", schema.Clip(name), schema.Clip(space))
+		fmt.Fprintf(&f.b, "Tool '%s' does not exist in the namespace '%s'.", text.Name(name), text.Name(space))
 	default:
-		fmt.Fprintf(&f.b, "Tool '%s' does not exist.", schema.Clip(name))
+		fmt.Fprintf(&f.b, "Tool '%s' does not exist.", text.Name(name))
 	}
 	if meant := f.in.hints.suggestTool(name, f.in.Available); meant != "" {
-		fmt.Fprintf(&f.b, " Did you mean '%s'?", meant)
+		fmt.Fprintf(&f.b, " Did you mean '%s'?", text.Name(meant))
 	}
 	if len(f.in.Available) == 0 {
 		f.b.WriteString(" There are no tools: answer without one.")
@@ -156,25 +154,25 @@ func orAnswerText(attempt int) string {
 func listNames(all []string) string {
 	shown := slices.Clone(all[:min(len(all), maxNames)])
 	for i, n := range shown {
-		shown[i] = schema.Clip(n)
+		shown[i] = text.Name(n)
 	}
 	return listWithMore(shown, len(all))
 }
 
 // listWithMore lists shown, the first of n names.
 func listWithMore(shown []string, n int) string {
-	text := strings.Join(shown, ", ")
+	list := strings.Join(shown, ", ")
 	if more := n - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	return text
+	return list
 }
 
 // writeIssues writes a line for each issue.
 func (f *feedback) writeIssues(issues []middleware.Issue) {
 	listed := 0
 	for _, i := range f.explanation.instead {
-		fmt.Fprintf(&f.b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
+		fmt.Fprintf(&f.b, "  • [%s] %s\n", text.Name(i.Path()), text.OneLine(i.Message))
 	}
 	for n, i := range issues {
 		if f.explanation.covered[i.Pointer] {
@@ -184,7 +182,7 @@ func (f *feedback) writeIssues(issues []middleware.Issue) {
 			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
 			break
 		}
-		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), text.Clip(i.Message, maxMessage), f.omitText(i), f.elementText(i))
+		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", text.Name(i.Path()), text.Clip(text.OneLine(i.Message), maxMessage), f.omitText(i), f.elementText(i))
 	}
 }
 
@@ -217,7 +215,7 @@ func (f *feedback) elementText(i middleware.Issue) string {
 			f.quoted = map[string]bool{}
 		}
 		f.quoted[at] = true
-		return "; in " + text.Clip(oneLine(v.Raw()), maxElement)
+		return "; in " + text.Clip(text.OneLine(v.Raw()), maxElement)
 	}
 	return ""
 }
@@ -297,23 +295,18 @@ func quoteAround(s string, offset int) string {
 		start = max(min(offset-maxQuotation/2, len(s)-maxQuotation), 0)
 		end = start + maxQuotation
 	}
-	text := oneLine(strings.ToValidUTF8(s[start:end], "\uFFFD"))
+	quoted := text.OneLine(s[start:end])
 	if start > 0 {
-		text = "…" + text
+		quoted = "…" + quoted
 	}
 	if end < len(s) {
-		text += "…"
+		quoted += "…"
 	}
 	if end-start < len(s) {
-		text += fmt.Sprintf(" (%d bytes in all)", len(s))
+		quoted += fmt.Sprintf(" (%d bytes in all)", len(s))
 	}
-	return text
+	return quoted
 }
-
-var lineBreaks = regexp.MustCompile(`\s*[\r\n]\s*`)
-
-// oneLine puts JSON into one line, of which a string has one already.
-func oneLine(raw string) string { return lineBreaks.ReplaceAllString(raw, " ") }
 
 // refusedText answers a call that the provider refused before we saw it.
 func refusedText(err error, available []string, attempt int) string {

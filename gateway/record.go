@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -92,7 +93,7 @@ func (r *recorder) writeLines(x *exchange) error {
 		out.Write(line)
 		out.WriteByte('\n')
 	}
-	_, err := r.file.Write(out.Bytes())
+	_, err := text.JSONWriter{To: r.file}.Write(out.Bytes())
 	return err
 }
 

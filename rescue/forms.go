@@ -192,7 +192,7 @@ type table struct {
 }
 
 // newTable returns the forms of these markups, or of all markups for nil. The scanner always
-// stops at the marks of reasoning, closers, backticks and line ends.
+// stops at the marks of reasoning, closers, the marks of quotations and line ends.
 func newTable(markups []Markup) *table {
 	t := &table{chosen: map[Markup]bool{}}
 	for _, m := range markups {
@@ -223,7 +223,7 @@ func newTable(markups []Markup) *table {
 			t.next[o.mark[1]] = true
 		}
 	}
-	for _, c := range "<[`\n" {
+	for _, c := range "<[`~-\n" {
 		t.stop[c] = true
 	}
 	return t

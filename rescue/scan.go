@@ -29,7 +29,10 @@ type scanner struct {
 	think      string        // the mark that ends the reasoning at pos; "" outside
 	inside     calltext.Code // the code at pos
 
-	lined, lineBegin, lineFirst int // see line: the work of lines up to lined is done
+	lined, lineBegin, lineFirst int    // see line: the work of lines up to lined is done
+	quote                       string // the marks that end the quotation at lined; "" outside
+	quoteAt                     int    // the index after the mark that began it
+	cited, afterBlank           bool   // the paragraph of the line began with >; the line before is blank
 
 	unknownMark int     // where markup that was not read names an offered tool; -1: nowhere
 	thoughts    []piece // calls that end a reasoning
@@ -111,6 +114,7 @@ func (s *scanner) endThought(mark string) {
 		s.thoughts = s.pieces
 	}
 	s.pos += len(mark)
+	s.endQuotes()
 	s.pieces, s.fault, s.strayClose, s.think, s.inside, s.unknownMark = nil, nil, false, "", calltext.Code{}, -1
 	s.begin, s.blank = s.pos, true
 }
@@ -210,6 +214,7 @@ func (s *scanner) apply(best opened) bool {
 		}
 		s.pieces = append(s.pieces, piece{best.reading, s.pos, best.by.markup})
 		s.pos = best.end
+		s.endQuotes()
 	case best.match == malformed:
 		s.fail(fault{best.issue, s.pos, inner, best.by.markup})
 	case !s.final:
@@ -386,16 +391,23 @@ func (s *scanner) unfinished() issue {
 	return issue{"incomplete", "the message ends inside the call"}
 }
 
-// code follows code blocks and code between backticks, and reports whether it moved.
+// code follows code and quotations in Markdown and HTML, and reports whether it moved.
 func (s *scanner) code() bool {
-	if s.text[s.pos] == '\n' {
+	c := s.text[s.pos]
+	switch c {
+	case '\n':
 		s.inside.Break()
 		return false
-	}
-	if s.text[s.pos] != '`' {
+	case '<', '-':
+		n, v := s.inside.Tag(s.text[s.pos:])
+		s.undecided = s.undecided || v == partial && !s.final
+		s.pos += n
+		return n > 0
+	case '`', '~':
+	default:
 		return false
 	}
-	end := s.pos + calltext.Backticks(s.text[s.pos:])
+	end := len(s.text) - len(strings.TrimLeft(s.text[s.pos:], string(c)))
 	_, first := s.line()
 	begins := first == s.pos
 	if end == len(s.text) && !s.final {
@@ -405,34 +417,60 @@ func (s *scanner) code() bool {
 		s.retryLater(end)
 		return false
 	}
-	s.inside.Run(end-s.pos, begins)
+	if c == '`' {
+		s.inside.Run(end-s.pos, begins)
+	} else if begins {
+		s.inside.Tildes(end - s.pos)
+	}
 	s.pos, s.blank = end, false
 	return true
 }
 
 // line returns where the line of pos begins, and its first character other than white
-// space: pos if there is none before it.
+// space: pos if there is none before it. It follows quotations up to pos.
 func (s *scanner) line() (begin, first int) {
-	if n := strings.LastIndexByte(s.text[s.lined:s.pos], '\n'); n >= 0 {
-		s.lineBegin = s.lined + n + 1
-		s.lineFirst = s.lineBegin
+	from := s.lined
+	for i, r := range s.text[from:s.pos] {
+		at := from + i
+		switch {
+		case r == '\n':
+			s.afterBlank = s.lineFirst == at
+			s.cited = !s.afterBlank && (s.cited || s.text[s.lineFirst] == '>')
+			if s.lineBegin, s.lineFirst = at+1, at+1; s.quote != "" && !blank(s.text[s.quoteAt:at]) {
+				s.quote = ""
+			}
+		case r < 0x80:
+			if s.lineFirst == at && strings.IndexByte(white, byte(r)) >= 0 {
+				s.lineFirst++
+			}
+		case s.quote == "":
+			s.quote, s.quoteAt = calltext.Quotations[r], at+len(string(r))
+		case strings.ContainsRune(s.quote, r):
+			s.quote = ""
+		}
 	}
 	s.lined = s.pos
-	for s.lineFirst < s.pos && strings.IndexByte(white, s.text[s.lineFirst]) >= 0 {
-		s.lineFirst++
-	}
 	return s.lineBegin, s.lineFirst
 }
 
+// endQuotes ends the quotations before pos: marks inside a call are values.
+func (s *scanner) endQuotes() {
+	s.line()
+	s.quote, s.cited, s.afterBlank = "", false, false
+}
+
 // quoted reports whether the text at pos is quoted: by a mark before it, as a
-// quotation in Markdown, or by its indent.
+// quotation in Markdown, or by its indent after a blank line.
 func (s *scanner) quoted() bool {
 	begin, first := s.line()
+	if s.quote != "" || s.cited {
+		return true
+	}
 	if first == s.pos {
 		indent := s.text[begin:s.pos]
-		return strings.Contains(indent, "    ") || strings.Contains(indent, "\t")
+		return s.afterBlank && !s.blank && (strings.Contains(indent, "    ") || strings.Contains(indent, "\t"))
 	}
-	for _, mark := range []string{`"`, "'", "“", "‘", "«", "„"} {
+	for _, mark := range []string{`"`, "'", "»", "＂"} {
 		if strings.HasSuffix(s.text[first:s.pos], mark) {
 			return true
 		}

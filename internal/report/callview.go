@@ -36,8 +36,8 @@ const maxValue = 200
 // viewOf returns what is shown of a call with these faults.
 func viewOf(c *Call, faults []Fault) CallView {
 	v := CallView{
-		Tool: Name(c.Ran.Name), Kind: Visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
-		Note: Visible(text.Clip(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
+		Tool: Name(c.Ran.Name), Kind: text.Visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
+		Note: text.Visible(text.Clip(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
 	}
 	if v.Note == "" {
 		v.Note = uncheckedNotes[c.AsSent]
@@ -54,14 +54,14 @@ func viewOf(c *Call, faults []Fault) CallView {
 			f.Message = "sent " + f.value
 		}
 		f.value = ""
-		f.Pointer, f.Code = Visible(f.Pointer, false), Visible(f.Code, false)
-		f.Message, f.Schema = Visible(f.Message, true), Visible(f.Schema, true)
+		f.Pointer, f.Code = text.Visible(f.Pointer, false), text.Visible(f.Code, false)
+		f.Message, f.Schema = text.Visible(f.Message, true), text.Visible(f.Schema, true)
 		v.Faults = append(v.Faults, f)
 	}
 	for _, ch := range c.Changes[:min(len(c.Changes), maxFaults)] {
 		v.Changes = append(v.Changes, middleware.Change{
-			By: Visible(text.Clip(ch.By, maxName), false), Pointer: Visible(text.Clip(ch.Pointer, maxPointer), false),
-			Before: Visible(text.Clip(ch.Before, maxValue), false), After: Visible(text.Clip(ch.After, maxValue), false),
+			By: text.Visible(text.Clip(ch.By, maxName), false), Pointer: text.Visible(text.Clip(ch.Pointer, maxPointer), false),
+			Before: text.Visible(text.Clip(ch.Before, maxValue), false), After: text.Visible(text.Clip(ch.After, maxValue), false),
 		})
 	}
 	return v

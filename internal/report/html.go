@@ -61,7 +61,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	if d.Title == "" {
 		d.Title = "Tool calls"
 	}
-	d.Title = Visible(text.Clip(d.Title, maxName), false)
+	d.Title = text.Visible(text.Clip(d.Title, maxName), false)
 	if !l.Values {
 		d.Notice = noticeHidden
 		for i := range d.Examples {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -79,9 +80,9 @@ func (s *Summary) Line() Line {
 	}
 }
 
-// WriteJSON writes a value as a line of JSON. It does not escape <, > and &.
+// WriteJSON writes a value as a line of JSON, of visible characters. It does not escape <, > and &.
 func WriteJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(text.JSONWriter{To: w})
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }

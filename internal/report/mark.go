@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -237,30 +238,30 @@ func segments(text string, spans []span) []Segment {
 }
 
 // appendCut appends a piece. Of a long one it appends the beginning and the end.
-func appendCut(out []Segment, text string, like Segment) []Segment {
+func appendCut(out []Segment, whole string, like Segment) []Segment {
 	most := maxPlain
 	if like.Changed || like.Fault > 0 {
 		most = maxChanged
 	}
 	piece := func(s string) {
-		like.Text = Visible(s, true)
+		like.Text = text.Visible(s, true)
 		out = append(out, like)
 	}
-	if len(text) <= most {
-		piece(text)
+	if len(whole) <= most {
+		piece(whole)
 		return out
 	}
-	head, tail := 2*most/3, len(text)-most/3
-	for !utf8.RuneStart(text[head]) && head > 0 {
+	head, tail := 2*most/3, len(whole)-most/3
+	for !utf8.RuneStart(whole[head]) && head > 0 {
 		head--
 	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+	for tail < len(whole) && !utf8.RuneStart(whole[tail]) {
 		tail++
 	}
-	piece(text[:head])
+	piece(whole[:head])
 	like.First = false
 	out = append(out, Segment{Text: fmt.Sprintf("… %d bytes …", tail-head), Omitted: tail - head, Changed: like.Changed, Fault: like.Fault})
-	piece(text[tail:])
+	piece(whole[tail:])
 	return out
 }
 

@@ -31,8 +31,8 @@ func ViewStep(s *Step) []AttemptView {
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		w := AttemptView{
-			N: i + 1, Final: i == s.Final, Model: Visible(text.Clip(a.Model, maxName), false), FinishReason: Visible(text.Clip(string(a.FinishReason), 64), false),
-			Error: Visible(text.Clip(a.Error, maxName), false), Text: Visible(text.Clip(a.Text, maxText), true),
+			N: i + 1, Final: i == s.Final, Model: text.Visible(text.Clip(a.Model, maxName), false), FinishReason: text.Visible(text.Clip(string(a.FinishReason), 64), false),
+			Error: text.Visible(text.Clip(a.Error, maxName), false), Text: text.Visible(text.Clip(a.Text, maxText), true),
 		}
 		if a.Duration > 0 {
 			w.Duration = seconds(a.Duration)
@@ -45,7 +45,7 @@ func ViewStep(s *Step) []AttemptView {
 			w.Calls = append(w.Calls, viewOf(c, describer.faults(s, c)))
 		}
 		for _, r := range a.Replies {
-			r.CallID, r.Tool, r.Text = Visible(text.Clip(r.CallID, maxName), false), Visible(text.Clip(r.Tool, maxName), false), Visible(text.Clip(r.Text, maxText), true)
+			r.CallID, r.Tool, r.Text = text.Visible(text.Clip(r.CallID, maxName), false), text.Visible(text.Clip(r.Tool, maxName), false), text.Visible(text.Clip(r.Text, maxText), true)
 			w.Replies = append(w.Replies, r)
 		}
 		views = append(views, w)

@@ -40,7 +40,7 @@ var own = sync.OnceValue(Templates)
 // The others are private to the report.
 //
 // Their functions: num (12,345), dot (num, or "." for 0), share (part, whole),
-// plural (number, noun), name and shown (text on one line, or on several; both
+// plural (number, noun), name and line (text on one line) and shown (on several; all
 // replace characters that cannot be seen), pointer, at (code, pointer), types (of a
 // Fault), got (code, type), place (file, line, id), seconds, tone.
 func Templates() *template.Template { return template.Must(parsed().Clone()) }
@@ -60,7 +60,8 @@ var funcs = template.FuncMap{
 	"share":   Share,
 	"plural":  text.Plural[int],
 	"name":    Name,
-	"shown":   func(s string) string { return Visible(text.Clip(s, maxText), true) },
+	"line":    func(s string) string { return text.OneLine(text.Clip(s, maxText)) },
+	"shown":   func(s string) string { return text.Visible(text.Clip(s, maxText), true) },
 	"pointer": shownPointer,
 	"at":      At,
 	"types":   Types,
@@ -101,7 +102,7 @@ func shownPointer(p string) string {
 	if p == "" {
 		return "the arguments"
 	}
-	return Visible(p, false)
+	return text.Visible(p, false)
 }
 
 // At returns the place of a fault for people.
@@ -117,7 +118,7 @@ func At(code, pointer string) string {
 
 // Types says what was expected and received at a fault.
 func Types(f Fault) string {
-	expected, got := Visible(f.Expected, false), Received(f.Code, f.Received)
+	expected, got := text.Visible(f.Expected, false), Received(f.Code, f.Received)
 	switch {
 	case f.Code == string(UnknownTool) && expected != "":
 		return "the tools are " + expected

@@ -92,7 +92,7 @@ type TopValues struct {
 func (t TopValues) String() string {
 	var out []string
 	for _, v := range t.Values {
-		out = append(out, fmt.Sprintf("%s ×%s", Visible(v.Value, false), text.Number(v.Calls)))
+		out = append(out, fmt.Sprintf("%s ×%s", text.Visible(v.Value, false), text.Number(v.Calls)))
 	}
 	if t.Rest > 0 {
 		out = append(out, "others ×"+text.Number(t.Rest))

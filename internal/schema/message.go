@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Bounds of what is quoted in a message and of a message as a whole, in
@@ -141,11 +142,11 @@ func (r *reader) typesOf(x finding) []string {
 // typeNamesOf returns the names in the value of "type".
 func typeNamesOf(t rawjson.Value) []string {
 	if t.Kind() == rawjson.String {
-		return []string{t.Str()}
+		return []string{clip(t.Str(), maxQuoted)}
 	}
 	var names []string
 	for e := range t.Each() {
-		names = append(names, e.Str())
+		names = append(names, clip(e.Str(), maxQuoted))
 	}
 	return names
 }
@@ -156,16 +157,16 @@ func typeNamesOf(t rawjson.Value) []string {
 func (r *reader) sentInstead(x finding) string {
 	switch x.got.Kind() {
 	case rawjson.String:
-		text := strings.TrimSpace(x.got.Str())
-		if len(text) < 2 || text[0] != '{' && text[0] != '[' {
+		inside := strings.TrimSpace(x.got.Str())
+		if len(inside) < 2 || inside[0] != '{' && inside[0] != '[' {
 			return ""
 		}
-		name := map[byte]string{'{': "object", '[': "array"}[text[0]]
+		name := map[byte]string{'{': "object", '[': "array"}[inside[0]]
 		wanted := r.typesOf(x)
 		if !slices.Contains(wanted, name) || slices.Contains(wanted, "string") {
 			return ""
 		}
-		if doc, err := rawjson.Parse(text, rawjson.Limits{}); err != nil || doc.Root().Kind().String() != name {
+		if doc, err := rawjson.Parse(inside, rawjson.Limits{}); err != nil || doc.Root().Kind().String() != name {
 			return ""
 		}
 		return ": send the " + name + " itself, not its text"
@@ -289,14 +290,13 @@ func Sent(v rawjson.Value) string {
 	return v.Kind().String() + " " + clip(v.Raw(), maxQuoted)
 }
 
-// Clip cuts s to what may be quoted in a message, and marks the cut. Bytes that are not UTF-8
-// are replaced, because some requests must be UTF-8.
-func Clip(s string) string { return strings.ToValidUTF8(clip(s, maxQuoted), "\uFFFD") }
+// Clip cuts s to what may be quoted in a message, on one line, and marks the cut.
+func Clip(s string) string { return clip(s, maxQuoted) }
 
-// clip cuts s to n characters, and marks the cut.
+// clip cuts s to n characters, on one line, and marks the cut.
 func clip(s string, n int) string {
 	if len(s) <= n || len(s) <= 4*n && utf8.RuneCountInString(s) <= n {
-		return s
+		return text.OneLine(s)
 	}
-	return fmt.Sprintf("%s… (%d bytes in all)", string([]rune(s[:min(len(s), 4*n)])[:n]), len(s))
+	return fmt.Sprintf("%s… (%d bytes in all)", text.OneLine(string([]rune(s[:min(len(s), 4*n)])[:n])), len(s))
 }

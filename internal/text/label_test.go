@@ -14,7 +14,7 @@ func TestLabel(t *testing.T) {
 	for in, want := range map[string]string{
 		"call_1":                  "call_1",
 		"wétter":                  "wétter",
-		"a\nb\x1b[31m\u202e":      "a\uFFFDb\uFFFD[31m\uFFFD",
+		"a\nb\x1b[31m\u202e":      `a\nb\u001b[31m\u202e`,
 		"\xff":                    "\uFFFD",
 		strings.Repeat("é", 1000): strings.Repeat("é", 64) + "…",
 		"<|im_end|>":              text.Defuse("<|im_end|>"),

@@ -16,6 +16,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -221,7 +222,7 @@ func (c *check) complain(err error) {
 func (c *check) say(err error) {
 	if c.shown++; c.shown <= maxComplaints {
 		c.progress.clear()
-		fmt.Fprintln(c.stderr, err)
+		fmt.Fprintln(c.stderr, text.Visible(err.Error(), true))
 	}
 }
 

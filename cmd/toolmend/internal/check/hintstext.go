@@ -61,7 +61,7 @@ func writeHints(w io.Writer, hints []hint, r report.Retries, top int) {
 	}
 	first, more := cut(hints, top)
 	for _, h := range first {
-		fmt.Fprintf(w, "%*s  %s\n", len(text.Plural(hints[0].Calls, "call")), text.Plural(h.Calls, "call"), h.Text)
+		fmt.Fprintf(w, "%*s  %s\n", len(text.Plural(hints[0].Calls, "call")), text.Plural(h.Calls, "call"), clean(h.Text))
 	}
 	writeMore(w, more)
 	if cost := retryCost(r); cost != "" {

@@ -24,7 +24,7 @@ func writeTables(w io.Writer, s report.Summary, published *measured, compared *c
 		return cmp.Or(cmp.Compare(s.Reading.Skipped[b], s.Reading.Skipped[a]), strings.Compare(a, b))
 	})
 	for _, what := range kinds {
-		fmt.Fprintf(w, "%s skipped: %s\n", text.Plural(s.Reading.Skipped[what], "line"), what)
+		fmt.Fprintf(w, "%s skipped: %s\n", text.Plural(s.Reading.Skipped[what], "line"), clean(what))
 	}
 	if s.Reading.Unreadable > 0 {
 		fmt.Fprintf(w, "%d not read: see the messages above\n", s.Reading.Unreadable)
@@ -177,4 +177,4 @@ func shorten(name string) string {
 }
 
 // clean makes a name that a model wrote safe for a terminal.
-func clean(s string) string { return text.Printable(s) }
+func clean(s string) string { return text.Visible(s, false) }

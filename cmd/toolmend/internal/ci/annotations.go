@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // MaxAnnotations is how many annotations of one kind GitHub shows of a step.
@@ -44,7 +45,7 @@ func WriteAnnotations(w io.Writer, s report.Summary, l report.Layout) error {
 	}{{"error", false}, {"warning", true}} {
 		for _, f := range spread(s.Findings, kind.good) {
 			title := string(f.AsSent) + " call to " + report.Name(f.Tool)
-			if err := WriteAnnotation(w, kind.command, report.Visible(f.File, false), f.Line, title, findingText(f, l.Values)); err != nil {
+			if err := WriteAnnotation(w, kind.command, text.Visible(f.File, false), f.Line, title, findingText(f, l.Values)); err != nil {
 				return err
 			}
 		}

@@ -195,7 +195,7 @@ func code(s string) string { return "<code>" + md(report.Name(s)) + "</code>" }
 // link, a mention or a cell.
 func md(s string) string {
 	var b strings.Builder
-	for _, r := range report.Visible(s, true) {
+	for _, r := range text.Visible(s, true) {
 		if r == ' ' || r > unicode.MaxASCII || unicode.IsLetter(r) || unicode.IsDigit(r) {
 			b.WriteRune(r)
 		} else {

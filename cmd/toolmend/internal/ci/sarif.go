@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/sarif"
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // maxResults is how many results code scanning keeps of a run. It accepts 25,000.
@@ -57,8 +58,8 @@ func sarifResult(f *report.Finding, fault report.Fault, id string, values bool) 
 		Level: "error", Message: sarif.Escaped(findingText(&one, values)),
 		Locations: []sarif.Location{{Logical: []sarif.Logical{{Name: report.Name(f.Tool), Full: report.Name(f.Tool + fault.Pointer), Kind: "function"}}}},
 		Properties: map[string]string{
-			"tool": report.Name(f.Tool), "model": report.Name(f.Model), "pointer": report.Visible(fault.Pointer, false), "code": id,
-			"expected": report.Visible(fault.Expected, false), "received": fault.Received, "asSent": string(f.AsSent), "final": string(f.Final),
+			"tool": report.Name(f.Tool), "model": report.Name(f.Model), "pointer": text.Visible(fault.Pointer, false), "code": id,
+			"expected": text.Visible(fault.Expected, false), "received": fault.Received, "asSent": string(f.AsSent), "final": string(f.Final),
 		},
 	}
 	if f.Final.Good() {

@@ -21,14 +21,14 @@ func headline(s *report.Summary) string {
 // faultText says what is wrong at one place: "type at /x: expected integer, received
 // string".
 func faultText(f report.Fault, values bool) string {
-	text := report.Visible(f.Code, false) + " at " + report.At(f.Code, f.Pointer)
+	words := text.Visible(f.Code, false) + " at " + report.At(f.Code, f.Pointer)
 	if t := report.Types(f); t != "" {
-		text += ": " + t
+		words += ": " + t
 	}
 	if values && f.Message != "" {
-		text += " (" + report.Visible(f.Message, false) + ")"
+		words += " (" + text.Visible(f.Message, false) + ")"
 	}
-	return text
+	return words
 }
 
 // findingText says what is wrong with a call, in one line.
@@ -40,11 +40,11 @@ func findingText(f *report.Finding, values bool) string {
 	if len(faults) == 0 {
 		faults = []string{schemaText(f.Note)}
 	}
-	text := fmt.Sprintf("%s: %s. Model %s; %s", report.Name(f.Tool), strings.Join(faults, "; "), report.Name(f.Model), ending(f))
+	words := fmt.Sprintf("%s: %s. Model %s; %s", report.Name(f.Tool), strings.Join(faults, "; "), report.Name(f.Model), ending(f))
 	if values && f.Arguments != "" {
-		text += ". Sent: " + report.Visible(f.Arguments, false)
+		words += ". Sent: " + text.Visible(f.Arguments, false)
 	}
-	return text
+	return words
 }
 
 // ending says what the repairs achieved.
@@ -57,7 +57,7 @@ func ending(f *report.Finding) string {
 
 // schemaText says that a schema cannot be used.
 func schemaText(note string) string {
-	return cmp.Or(report.Visible(note, false), "the tool's schema cannot be used")
+	return cmp.Or(text.Visible(note, false), "the tool's schema cannot be used")
 }
 
 // rowText says what is wrong at a place of a table.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Exit codes.
@@ -51,7 +52,7 @@ func NewFlags(name string, texts map[string]*string) *flag.FlagSet {
 
 // Failed prints the error because of which a command stops. It returns the exit code.
 func Failed(err error, command string, stderr io.Writer) int {
-	fmt.Fprintf(stderr, "toolmend %s: %v\n", command, err)
+	fmt.Fprintf(stderr, "toolmend %s: %s\n", command, text.Visible(err.Error(), true))
 	return ExitFailed
 }
 

@@ -89,7 +89,7 @@ func parse(args []string) (settings, error) {
 func (s settings) run(ctx context.Context, stdin io.Reader, stderr io.Writer) (findings []Finding, tools int, read bool) {
 	read = true
 	fail := func(err error) {
-		fmt.Fprintf(stderr, "toolmend lint: %v\n", err)
+		cli.Failed(err, "lint", stderr)
 		read = false
 	}
 	var all []*Tools

@@ -20,7 +20,7 @@ func WriteText(w io.Writer, findings []Finding) error {
 		if f.Pointer != "" {
 			where = " (" + f.Pointer + ")"
 		}
-		if _, err := fmt.Fprintln(w, text.Printable(fmt.Sprintf("%s:%d: %s: %s%s [%s]%s", f.File, f.Line, f.Level, of(f.Tool), f.Message, f.Rule, where))); err != nil {
+		if _, err := fmt.Fprintln(w, text.Visible(fmt.Sprintf("%s:%d: %s: %s%s [%s]%s", f.File, f.Line, f.Level, of(f.Tool), f.Message, f.Rule, where), false)); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func WriteGitHub(w io.Writer, findings []Finding) error {
 				others = append(others, f)
 				continue
 			}
-			if err := ci.WriteAnnotation(w, level.command, f.File, f.Line, "toolmend lint: "+f.Rule, text.Printable(of(f.Tool)+f.Message)); err != nil {
+			if err := ci.WriteAnnotation(w, level.command, f.File, f.Line, "toolmend lint: "+f.Rule, text.Visible(of(f.Tool)+f.Message, false)); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 			at.Logical = []sarif.Logical{{Full: f.Pointer}}
 		}
 		run.Add(sarif.Rule{ID: f.Rule, HelpURI: "https://github.com/toolmend/toolmend/blob/main/docs/reports.md#lint"},
-			sarif.Result{Level: string(f.Level), Message: sarif.Escaped(text.Printable(of(f.Tool) + f.Message)), Locations: []sarif.Location{at}})
+			sarif.Result{Level: string(f.Level), Message: sarif.Escaped(text.Visible(of(f.Tool)+f.Message, false)), Locations: []sarif.Location{at}})
 	}
 	return run.Write(w, " ")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
 	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -69,8 +70,8 @@ func (l *log) add(e *entry) {
 	}
 	status, took := middleware.StatusOf([]middleware.Verdict{e.verdict}), time.Since(e.start)
 	if l.lines != nil {
-		if text, err := json.Marshal(l.line(e, tools, status, took)); err == nil {
-			_, _ = l.lines.Write(append(text, '\n'))
+		if line, err := json.Marshal(l.line(e, tools, status, took)); err == nil {
+			_, _ = text.JSONWriter{To: l.lines}.Write(append(line, '\n'))
 		}
 	}
 	if l.steps != nil {

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Run is one run of a program, with its results.
@@ -110,7 +112,7 @@ func (r *Run) Add(rule Rule, result Result) {
 
 // Write writes a log with this run. indent is the indentation of one level; "" writes one line.
 func (r *Run) Write(w io.Writer, indent string) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(text.JSONWriter{To: w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
 	return e.Encode(struct {

@@ -18,6 +18,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // levels are the values of log_level.
@@ -33,8 +34,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	code, err := f.serve(ctx, stdout, stderr)
 	if err != nil {
-		text := strings.ReplaceAll(err.Error(), "\n", "\ntoolmend serve: ") // one error a line
-		fmt.Fprintf(stderr, "toolmend serve: %s\n", strings.TrimPrefix(text, "gateway: "))
+		lines := strings.ReplaceAll(text.Visible(err.Error(), true), "\n", "\ntoolmend serve: ") // one error a line
+		fmt.Fprintf(stderr, "toolmend serve: %s\n", strings.TrimPrefix(lines, "gateway: "))
 	}
 	return code
 }
@@ -65,7 +66,7 @@ func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, e
 	served := &sums{}
 	lines := logbatch.New(stderr)
 	defer lines.Close() // also when serve panics
-	log := slog.New(tally{logbatch.Handler{Handler: slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), Writer: lines, Frequent: gateway.LogMessage}, served})
+	log := slog.New(tally{logbatch.Handler{Handler: slog.NewJSONHandler(text.JSONWriter{To: lines}, &slog.HandlerOptions{Level: level}), Writer: lines, Frequent: gateway.LogMessage}, served})
 	t, err := newTelemetry(ctx, log)
 	if err != nil {
 		return cli.ExitFailed, err

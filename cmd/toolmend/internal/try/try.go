@@ -89,7 +89,7 @@ func Call(ctx context.Context, file string, sets *recorded.Toolsets, text string
 // Text returns what `toolmend try` prints, safe for a terminal.
 func (r *Result) Text() string {
 	var b strings.Builder
-	clean := text.Printable
+	clean := text.OneLine
 	issues := func(title string, v report.Verdict, of []middleware.Issue) {
 		fmt.Fprintf(&b, "%s: %s\n", title, v)
 		for _, i := range of {
