@@ -85,7 +85,7 @@ func TestModelCallsOfARequest(t *testing.T) {
 				})
 				to, err := url.Parse("http://provider")
 				require.NoError(t, err)
-				p := g.newPipeline(Upstream{URL: "http://provider"}, to, c.settings, provider, nil, nil)
+				p := g.newPipeline(Upstream{URL: "http://provider"}, to, c.settings, provider, &places{}, nil)
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(asked))
 				p.ServeHTTP(httptest.NewRecorder(), r)
 				require.Equal(t, c.calls, made)

@@ -38,13 +38,16 @@ func (p *places) fill() {
 	}
 }
 
-// enter returns a channel that is closed when the caller has a place.
+// enter returns nil if the caller has a place, else a channel that is closed when it has one.
 func (p *places) enter() chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.limit == 0 || p.taken < p.limit {
+		p.taken++
+		return nil
+	}
 	place := make(chan struct{})
 	p.waiting = append(p.waiting, place)
-	p.fill()
 	return place
 }
 
@@ -64,10 +67,14 @@ func (p *places) leave(place chan struct{}) {
 // gets the status 429 in the format of its path.
 func (p *places) around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		timeout := time.NewTimer(placeWait)
-		defer timeout.Stop()
 		place := p.enter()
 		defer p.leave(place)
+		if place == nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		timeout := time.NewTimer(placeWait)
+		defer timeout.Stop()
 		select {
 		case <-place:
 			h.ServeHTTP(w, r)
