@@ -46,7 +46,7 @@ type clientLabels struct{ client, key string }
 type invalidRow struct{ now, longest int64 }
 
 // maxClients bounds the clients whose invalid steps are counted apart, because a client chooses
-// its label. All further ones are one client, without a row.
+// its label. All further ones are one client.
 const maxClients = 64
 
 // labels are the labels of an exchange.
@@ -181,20 +181,21 @@ func (m *metrics) observed(x *exchange) {
 // countInvalid counts a step that ended invalid. A valid step ends the row of its client; one
 // without a call does not.
 func (m *metrics) countInvalid(ctx context.Context, x *exchange) {
-	invalid, name := x.status == string(middleware.Invalid) || x.report.Status == middleware.Invalid, clientLabels{x.client, x.key}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	name := clientLabels{x.client, x.key}
 	row := m.rows[name]
-	switch {
-	case !invalid && (row == nil || x.status != string(middleware.Valid)):
+	if row == nil && len(m.rows) >= maxClients {
+		name = clientLabels{client: "other"}
+		row = m.rows[name]
+	}
+	if x.status != string(middleware.Invalid) && x.report.Status != middleware.Invalid {
+		if row != nil && x.status == string(middleware.Valid) {
+			row.now = 0
+		}
 		return
-	case !invalid:
-		row.now = 0
-		return
-	case row == nil && len(m.rows) == maxClients:
-		m.faulty.Add(ctx, 1, x.where(attribute.String("client", "other"), attribute.String("client_key", "")))
-		return
-	case row == nil:
+	}
+	if row == nil {
 		row = &invalidRow{}
 		m.rows[name] = row
 	}

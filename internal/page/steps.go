@@ -196,36 +196,29 @@ func (s *Steps) all() []*entry {
 	return all
 }
 
-// clients returns a section with the clients whose steps ended invalid, the most first, or nil.
-// A valid step ends a row of invalid ones; one without a call does not.
+// clients returns a section with the clients whose steps ended invalid, or nil. A valid step ends
+// a row of invalid ones; one without a call does not.
 func (s *Steps) clients() []report.Section {
-	type row struct{ invalid, now, longest int }
-	rows := map[string]*row{}
+	rows := map[string]struct{ invalid, now, longest int }{}
 	for _, e := range s.all() {
 		r := rows[e.step.Client]
 		switch e.outcome {
 		case invalid:
-			if r == nil {
-				r = &row{}
-				rows[e.step.Client] = r
-			}
-			r.invalid++
-			r.now++
+			r.invalid, r.now = r.invalid+1, r.now+1
 			r.longest = max(r.longest, r.now)
 		case valid, repaired, reasked:
-			if r != nil {
-				r.now = 0
-			}
+			r.now = 0
 		}
-	}
-	if len(rows) == 0 {
-		return nil
+		rows[e.step.Client] = r
 	}
 	out := report.Section{Title: "Clients", Caption: "Steps that ended invalid, by client", Columns: []string{"Client", "Invalid steps", "Longest row"}, Numbers: []int{1, 2}}
-	for _, client := range slices.SortedFunc(maps.Keys(rows), func(a, b string) int {
-		return cmp.Or(cmp.Compare(rows[b].invalid, rows[a].invalid), cmp.Compare(a, b))
-	}) {
-		out.Rows = append(out.Rows, []string{cmp.Or(client, "without a name"), strconv.Itoa(rows[client].invalid), strconv.Itoa(rows[client].longest)})
+	for _, client := range slices.Sorted(maps.Keys(rows)) {
+		if r := rows[client]; r.invalid > 0 {
+			out.Rows = append(out.Rows, []string{cmp.Or(client, "without a name"), strconv.Itoa(r.invalid), strconv.Itoa(r.longest)})
+		}
+	}
+	if len(out.Rows) == 0 {
+		return nil
 	}
 	return []report.Section{out}
 }
