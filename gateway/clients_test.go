@@ -1,11 +1,13 @@
 package gateway_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,8 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // Clients with keys of their own have their name in the log and in the metrics.
@@ -151,4 +155,85 @@ func TestHealedApart(t *testing.T) {
 		require.Equal(t, "schema-patterns", resp.Header.Get("X-Toolmend-Healed"))
 		require.Equal(t, []int64{1, 1, 2, 2, 2}[i], refusals.Load())
 	}
+}
+
+// Steps that end invalid are counted by client, with the longest row of them. A valid step ends
+// a row, an answer without a call does not. The page has the same.
+func TestInvalidSteps(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]gateway.Settings{
+		"pass":   {Attempts: 1},
+		"raise":  {Attempts: 1, OnExhausted: middleware.Raise},
+		"repair": {Mode: gateway.Repair},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, map[string]string{"bad": chatAnswer(bad), "good": chatAnswer(good), "text": textAnswer("Hello.")}[r.Header.Get("X-Answer")])
+			}))
+			t.Cleanup(up.Close)
+			const team = "key-of-the-team-0001"
+			reader := metric.NewManualReader()
+			g, err := gateway.New(gateway.Config{Settings: s, Clients: []gateway.Client{{Name: "team-a", KeyFile: keyFile(t, team)}}, Upstreams: []gateway.Upstream{{URL: up.URL}},
+				Access: gateway.Access{KeyHeaderOnly: true}}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+			require.NoError(t, err)
+			front := httptest.NewServer(g)
+			ask := func(client string, answers ...string) {
+				for _, a := range answers {
+					_, _ = send(t, http.MethodPost, front.URL+"/v1/chat/completions", chatRequest("m"), "X-Toolmend-Key", team, "X-Toolmend-Client", client, "X-Answer", a)
+				}
+			}
+			n := 0
+			for client, answers := range map[string][]string{
+				"never-learns": {"bad", "bad", "text", "bad", "good", "bad"}, "learns": {"bad", "good", "bad", "good"}, "good": {"good", "text"},
+			} {
+				for _, a := range answers {
+					n++
+					ask(client, a)
+					steps(t, g, g, n) // a client may get its answer before the step is counted
+				}
+			}
+			page := strings.Join(strings.Fields(tags.ReplaceAllString(browse(g, "/_toolmend/tools", opened(t, g, g)...).Body.String(), " ")), " ")
+			for i := range 80 {
+				ask(fmt.Sprint("client-", i), "bad")
+			}
+			front.Close()
+			require.NoError(t, g.Close())
+			of := func(client string) attribute.KeyValue { return attribute.String("client", client) }
+			const counted, longest = "toolmend.gateway.invalid_steps", "toolmend.gateway.longest_invalid_row"
+			require.EqualValues(t, 4, counter(t, reader, counted, of("never-learns"), attribute.String("client_key", "team-a")))
+			require.EqualValues(t, 2, counter(t, reader, counted, of("learns")))
+			require.EqualValues(t, -1, counter(t, reader, counted, of("good")))
+			require.EqualValues(t, 18, counter(t, reader, counted, of("other")), "the labels are bounded")
+			require.EqualValues(t, 86, counter(t, reader, counted))
+			require.EqualValues(t, 3, gauge(t, reader, longest, of("never-learns")))
+			require.EqualValues(t, 1, gauge(t, reader, longest, of("learns")))
+			if name != "raise" { // there the client got an error in place of the call
+				require.Contains(t, page, "Client Invalid steps Longest row learns 2 1 never-learns 4 3")
+			}
+		})
+	}
+}
+
+// tags are the tags of a page.
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// gauge returns the value of a gauge with labels, or -1.
+func gauge(t *testing.T, reader *metric.ManualReader, name string, label attribute.KeyValue) int64 {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &data))
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if points, ok := m.Data.(metricdata.Gauge[int64]); ok && m.Name == name {
+				for _, p := range points.DataPoints {
+					if v, _ := p.Attributes.Value(label.Key); v == label.Value {
+						return p.Value
+					}
+				}
+			}
+		}
+	}
+	return -1
 }

@@ -11,12 +11,14 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
 
-// metrics counts exchanges. Its labels have few values, and a client cannot add one. Package
-// tracing counts steps, attempts and tokens.
+// metrics counts exchanges. Its labels have few values, and a client cannot add one, except for
+// the clients with invalid steps, of which maxClients are told apart. Package tracing counts
+// steps, attempts and tokens.
 type metrics struct {
 	requests metric.Int64Counter     // by upstream, mode, format, HTTP status, status of the calls, error and client key
 	duration metric.Float64Histogram // seconds, until the last byte
@@ -29,10 +31,23 @@ type metrics struct {
 	healed   metric.Int64Counter // requests, by the rule of package heal
 	texts    metric.Int64Counter // answers with calls in their text: rescued or unread
 	unlisted metric.Int64Counter // calls of tools that requests announce and do not list
+	faulty   metric.Int64Counter // steps that ended invalid, by client
+	longest  metric.Int64Gauge   // the most of them in a row, by client
 
 	mu   sync.RWMutex
 	sets map[labels]*labelSet
+	rows map[clientLabels]*invalidRow
 }
+
+// clientLabels are the label and the key of a client with invalid steps.
+type clientLabels struct{ client, key string }
+
+// invalidRow counts the consecutive invalid steps of a client.
+type invalidRow struct{ now, longest int64 }
+
+// maxClients bounds the clients whose invalid steps are counted apart, because a client chooses
+// its label. All further ones are one client.
+const maxClients = 64
 
 // labels are the labels of an exchange.
 type labels struct {
@@ -53,8 +68,8 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 		p = noop.NewMeterProvider()
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
-	m := metrics{sets: map[labels]*labelSet{}}
-	var errs [11]error
+	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}}
+	var errs [13]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -68,6 +83,8 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.texts, errs[8] = meter.Int64Counter("toolmend.gateway.calls_in_text", metric.WithDescription("Steps with calls that a model wrote as text: rescued, or in markup that was not read"))
 	m.healed, errs[9] = meter.Int64Counter("toolmend.gateway.healed", metric.WithDescription("Requests that an upstream refused, or had refused before, and that were sent with a change, by rule"))
 	m.unlisted, errs[10] = meter.Int64Counter("toolmend.gateway.announced_calls", metric.WithDescription("Calls of tools that requests announce and do not list; they are not validated"))
+	m.faulty, errs[11] = meter.Int64Counter("toolmend.gateway.invalid_steps", metric.WithDescription("Steps that ended invalid, by client"))
+	m.longest, errs[12] = meter.Int64Gauge("toolmend.gateway.longest_invalid_row", metric.WithDescription("The most steps of a client in a row that ended invalid"))
 	return &m, errors.Join(errs[:]...)
 }
 
@@ -155,9 +172,38 @@ func (m *metrics) observed(x *exchange) {
 	if x.enforced != "" {
 		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.enforced)), attribute.Bool("unread", x.unread)))
 	}
+	m.countInvalid(ctx, x)
 	if _, broken := errors.AsType[*transport.Panic](x.err); broken {
 		m.panics.Add(ctx, 1, x.where())
 	}
+}
+
+// countInvalid counts a step that ended invalid. A valid step ends the row of its client; one
+// without a call does not.
+func (m *metrics) countInvalid(ctx context.Context, x *exchange) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := clientLabels{x.client, x.key}
+	row := m.rows[name]
+	if row == nil && len(m.rows) >= maxClients {
+		name = clientLabels{client: "other"}
+		row = m.rows[name]
+	}
+	if x.status != string(middleware.Invalid) && x.report.Status != middleware.Invalid {
+		if row != nil && x.status == string(middleware.Valid) {
+			row.now = 0
+		}
+		return
+	}
+	if row == nil {
+		row = &invalidRow{}
+		m.rows[name] = row
+	}
+	row.now++
+	row.longest = max(row.longest, row.now)
+	client, key := attribute.String("client", name.client), attribute.String("client_key", name.key)
+	m.faulty.Add(ctx, 1, x.where(client, key))
+	m.longest.Record(ctx, row.longest, metric.WithAttributes(client, key))
 }
 
 // drop counts n things that were dropped.

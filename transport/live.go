@@ -15,8 +15,9 @@ import (
 
 // show sends the client the safe part of a response that is being read. Only the first response
 // of an exchange is streamed. If the request offers tools, streaming begins with the first text
-// that the chain passes on: a response that is only tool calls can then still be replaced by
-// another one, or by an error with its own status.
+// that the chain passes on, or with the first event of a tool that the provider runs, whichever
+// comes first: a response that is only tool calls can then still be replaced by another one, or
+// by an error with its own status.
 func (x *exchange) show(a *attempt) {
 	if x.ready == nil || a.req.Sink == nil || x.t.options.Hold {
 		return
@@ -38,8 +39,7 @@ func (x *exchange) show(a *attempt) {
 func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	mayShow := x.textSent || !x.answered && (!x.tools || x.events.anyArrived())
-	if x.chainEnded || !mayShow || x.live != nil && x.live != a {
+	if x.chainEnded || x.answered && !x.textSent || x.live != nil && x.live != a {
 		return false, false
 	}
 	x.shownText = x.events.passedText()
@@ -103,11 +103,10 @@ func (x *exchange) showPassed(a *attempt) {
 // sink. The bytes of a stream may be sent only if all of its events arrive there unchanged. A
 // chain that merges or changes events is treated like a chain that holds them back.
 type eventTracker struct {
-	mu        sync.Mutex
-	pending   []middleware.Event // emitted by the stream, and not yet arrived
-	changed   bool               // an event has arrived that the stream did not emit
-	anyPassed bool               // an event has arrived
-	passed    strings.Builder    // the texts that have arrived
+	mu      sync.Mutex
+	pending []middleware.Event // emitted by the stream, and not yet arrived
+	changed bool               // an event has arrived that the stream did not emit
+	passed  strings.Builder    // the texts that have arrived
 }
 
 // track returns a sink for one response that records the events which the stream emits.
@@ -129,7 +128,7 @@ func (w *eventTracker) track(sink middleware.Sink) middleware.Sink {
 func (w *eventTracker) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pending, w.changed, w.anyPassed = nil, false, false
+	w.pending, w.changed = nil, false
 	w.passed.Reset()
 }
 
@@ -144,7 +143,6 @@ func (w *eventTracker) arrived(e middleware.Event) {
 		w.pending, w.changed = nil, true
 		return
 	}
-	w.anyPassed = true
 	if e.Kind == middleware.EventText {
 		w.passed.WriteString(e.Text)
 	}
@@ -159,9 +157,6 @@ func (w *eventTracker) arrived(e middleware.Event) {
 func (w *eventTracker) passedText() string {
 	return locked(&w.mu, func() string { return w.passed.String() })
 }
-
-// anyArrived reports whether an event has arrived.
-func (w *eventTracker) anyArrived() bool { return locked(&w.mu, func() bool { return w.anyPassed }) }
 
 // allArrived reports whether the chain has passed on all emitted events unchanged.
 func (w *eventTracker) allArrived() bool {

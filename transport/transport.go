@@ -31,7 +31,8 @@
 // provider does not know its id, so a client of OpenAI Responses cannot
 // continue from it by previous_response_id.
 //
-// The text of a streamed response is sent as it arrives. If the request offers
+// The text of a streamed response is sent as it arrives, and so are the events of tools that
+// the provider runs. The response begins with the first of either. If the request offers
 // tools, reasoning waits for what follows it: it is sent with text, and held
 // with a call. From the first event of a tool call on, and at the end, bytes are
 // held until the chain has returned. Then the rest follows. After a re-ask the later

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -192,6 +194,33 @@ func (s *Steps) all() []*entry {
 	s.mu.RUnlock()
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
 	return all
+}
+
+// clients returns a section with the clients whose steps ended invalid, or nil. A valid step ends
+// a row of invalid ones; one without a call does not.
+func (s *Steps) clients() []report.Section {
+	rows := map[string]struct{ invalid, now, longest int }{}
+	for _, e := range s.all() {
+		r := rows[e.step.Client]
+		switch e.outcome {
+		case invalid:
+			r.invalid, r.now = r.invalid+1, r.now+1
+			r.longest = max(r.longest, r.now)
+		case valid, repaired, reasked:
+			r.now = 0
+		}
+		rows[e.step.Client] = r
+	}
+	out := report.Section{Title: "Clients", Caption: "Steps that ended invalid, by client", Columns: []string{"Client", "Invalid steps", "Longest row"}, Numbers: []int{1, 2}}
+	for _, client := range slices.Sorted(maps.Keys(rows)) {
+		if r := rows[client]; r.invalid > 0 {
+			out.Rows = append(out.Rows, []string{cmp.Or(client, "without a name"), strconv.Itoa(r.invalid), strconv.Itoa(r.longest)})
+		}
+	}
+	if len(out.Rows) == 0 {
+		return nil
+	}
+	return []report.Section{out}
 }
 
 // get returns the entry of a number, or nil.

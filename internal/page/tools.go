@@ -65,6 +65,9 @@ func (h *handler) tools(w http.ResponseWriter, r *http.Request) {
 		view: h.view(r, "tools", "Tools"), Tool: tool, Total: s.Total, Chart: report.Chart(s.Series), Asks: h.Live || s.Turns > s.Steps,
 		Steps: h.Root + "/" + chosen.query(), Schema: h.Root + "/schemas" + filter{Tool: tool}.query(), Sections: h.Sections,
 	}
+	if tool == "" && h.Live {
+		v.Sections = append(slices.Clip(v.Sections), h.steps.clients()...)
+	}
 	places := s.Places(tool)
 	rows := s.Faults
 	if tool == "" {

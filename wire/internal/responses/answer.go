@@ -23,6 +23,7 @@ type answer struct {
 	env    rawjson.Value // the response object; of a stream, the object of the last event
 	turn   turn          // the message, and its items
 	from   []int         // of the items of a stream: their places in it; -1: only the end has it
+	events [][]itemEvent // about the items of a stream that the provider runs
 }
 
 // newAnswer reads the response object env:
@@ -222,7 +223,11 @@ func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (st
 		if !strings.HasPrefix(o.raw, "{") {
 			continue // no item, and no event could bring it
 		}
-		raw, err := t.item(o.raw, clientItem{at: -1, index: t.index})
+		has := clientItem{at: -1, index: t.index}
+		if o.from >= 0 && o.from < len(a.events) {
+			has.missing = a.events[o.from]
+		}
+		raw, err := t.item(o.raw, has)
 		if err != nil {
 			return "", err
 		}
@@ -243,6 +248,7 @@ type clientItem struct {
 	index int64
 	sort  sort
 	progress
+	missing   []itemEvent   // about the item: those that the client has not got
 	final     rawjson.Value // the item, as the stream read on; absent if it never ended
 	completed string        // the item that it becomes, as JSON; "": none of the answer's own
 }
@@ -264,6 +270,7 @@ func (s *stream) clientStateAt(sent int) (*clientState, error) {
 		if it.epoch == from.epoch {
 			has.progress = it.before
 		}
+		has.missing = s.items[i].events[len(has.events):]
 		if !has.final.Exists() {
 			v, err := s.items[i].value(rawjson.Value{})
 			if err != nil {
@@ -326,7 +333,7 @@ func (t *transcript) write(typ string, members ...lens.Member) {
 	if t.named {
 		t.out.WriteString("event: " + typ + "\n")
 	}
-	t.out.WriteString("data: " + codec.OneLine(on.Object(append(all, members...)...)) + "\n\n")
+	t.out.WriteString("data: " + codec.OneLine(codec.Object(append(all, members...)...)) + "\n\n")
 }
 
 // created writes the event that opens the stream.
@@ -396,6 +403,7 @@ func (t *transcript) item(raw string, has clientItem) (string, error) {
 		t.ids[v.Get("id").Str()] = true
 		return raw, err
 	}
+	id := v.Get("id").Raw()
 	if has.at < 0 {
 		if v, err = t.ownID(v); err != nil {
 			return "", err
@@ -406,18 +414,40 @@ func (t *transcript) item(raw string, has clientItem) (string, error) {
 	}
 	t.ids[v.Get("id").Str()] = true
 	index := lens.Raw("output_index", codec.Count(has.index))
-	if has.at < 0 {
+	if has.at < 0 && (len(has.missing) == 0 || has.missing[0].typ != added || id != v.Get("id").Raw()) {
 		bare, err := announced(v)
 		if err != nil {
 			return "", err
 		}
-		t.write("response.output_item.added", index, lens.Raw("item", bare))
+		t.write(added, index, lens.Raw("item", bare))
+		has.missing = nil
+	}
+	for _, e := range has.missing {
+		if err := t.event(e, index); err != nil {
+			return "", err
+		}
 	}
 	if err := t.pieces(v, []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}, has.blocks); err != nil {
 		return "", err
 	}
 	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
 	return v.Raw(), nil
+}
+
+// event writes an event about an item that the provider runs, with its next number.
+func (t *transcript) event(e itemEvent, index lens.Member) error {
+	v, err := codec.ParseObject(e.raw)
+	if err == nil {
+		v, err = codec.ParseObject(eventTree.Write(v))
+	}
+	members := []lens.Member{index}
+	for m := range v.Each() {
+		if !slices.Contains([]string{"type", "sequence_number", "output_index"}, rawjson.Fold(m.Key())) {
+			members = append(members, lens.Raw(m.Key(), m.Raw()))
+		}
+	}
+	t.write(e.typ, members...)
+	return err
 }
 
 // callForm returns where the client's call v has its arguments; false for any other item.

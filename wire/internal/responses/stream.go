@@ -95,10 +95,13 @@ func isEnd(typ string) bool {
 	return slices.Contains([]string{"response.completed", "response.incomplete", "response.failed", "response.cancelled"}, typ)
 }
 
+// added is the type of the event that announces an item.
+const added = "response.output_item.added"
+
 // isItem reports whether events of that type hold an item: as it is announced, or
 // as it is done.
 func isItem(typ string) bool {
-	return typ == "response.output_item.added" || typ == "response.output_item.done"
+	return typ == added || typ == "response.output_item.done"
 }
 
 // isArguments reports whether events of that type hold arguments of a call.
@@ -352,6 +355,17 @@ type partialItem struct {
 type progress struct {
 	done   string // the item as it was done last; "": it is not
 	blocks []block
+	events []itemEvent // about an item that the provider runs, from output_item.added on
+}
+
+// itemEvent is an event about an item that the provider runs, such as a partial image.
+type itemEvent struct{ typ, raw string }
+
+// isHostedEvent reports whether events of that type are about an item that the provider runs.
+func isHostedEvent(typ string) bool {
+	typ, ok := strings.CutPrefix(typ, "response.")
+	return ok && slices.ContainsFunc(hostedCalls, func(call string) bool { return strings.HasPrefix(typ, call) }) &&
+		strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz_.") == "" // it becomes the name of an event
 }
 
 // block is one text of a message or of reasoning: an element of content or summary.
@@ -367,7 +381,7 @@ type block struct {
 func (s *stream) change(at int) *partialItem {
 	it := s.items[at]
 	if it.epoch != s.epoch {
-		it.epoch, it.before = s.epoch, progress{it.done, slices.Clone(it.blocks)}
+		it.epoch, it.before = s.epoch, progress{it.done, slices.Clone(it.blocks), it.events}
 	}
 	return it
 }
@@ -436,6 +450,9 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 	it.sort, it.typ, it.id, it.callID = kind.sort, v.Get("type").Str(), id, v.Get("call_id").Str()
 	if !done {
 		it.added = v.Raw()
+		if it.sort == isOpaque {
+			it.events = append(it.events, itemEvent{added, event.Raw()})
+		}
 		return nil
 	}
 	it.done = v.Raw()
@@ -485,6 +502,11 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 	v := u.Value
 	at, ok := s.find(v, v.Get("item_id").Str())
 	if !ok {
+		return nil
+	}
+	if s.items[at].sort == isOpaque && isHostedEvent(typ) {
+		it := s.change(at)
+		it.events = append(it.events, itemEvent{typ, v.Raw()})
 		return nil
 	}
 	list, counter, kind, part := "content", "content_index", middleware.PartText, "output_text"
@@ -571,6 +593,7 @@ func (s *stream) fold() (*answer, error) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.items[a].index, s.items[b].index) })
 	var items []rawjson.Value
 	var from []int
+	var events [][]itemEvent
 	begun := false // a hosted call that did not end
 	for _, i := range order {
 		v, err := s.items[i].value(copies[i])
@@ -578,7 +601,7 @@ func (s *stream) fold() (*answer, error) {
 			return nil, err
 		}
 		if v.Exists() {
-			items, from = append(items, v), append(from, i)
+			items, from, events = append(items, v), append(from, i), append(events, s.items[i].events)
 		}
 		begun = begun || !v.Exists() && s.items[i].sort == isOpaque
 	}
@@ -587,7 +610,7 @@ func (s *stream) fold() (*answer, error) {
 	}
 	a, err := newAnswer(s, env, items)
 	if err == nil {
-		a.from, a.Is.Unpaired = from, a.Is.Unpaired || begun
+		a.from, a.events, a.Is.Unpaired = from, events, a.Is.Unpaired || begun
 	}
 	return a, err
 }
