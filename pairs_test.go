@@ -123,10 +123,13 @@ type pairModel struct {
 func (m *pairModel) call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	require.NoError(m.t, ctx.Err(), "a call after the context has ended")
 	m.calls++
-	if m.random.IntN(40) == 0 {
+	if m.random.IntN(20) == 0 {
 		m.cancel(errLeft)
 	}
 	r := m.replies[m.random.IntN(len(m.replies))]
+	if n := len(req.Messages); n == 3 && len(req.Messages[1].ToolCalls) > 0 { // a call without its result
+		r = reply{err: refusal}
+	}
 	if r.resp == nil {
 		return nil, r.err
 	}
