@@ -11,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/answer"
 	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/textcall"
@@ -46,6 +47,43 @@ func TestNeighbours(t *testing.T) {
 				}
 				require.Equal(t, c.messages, messages)
 			})
+		})
+	}
+}
+
+// A call in the markup of a model is read with textcall too, which asks for another form.
+func TestRescueBesideTextCall(t *testing.T) {
+	t.Parallel()
+	const call = "<tool_call>\n{\"name\":\"book\",\"arguments\":{\"city\":\"Rome\"}}\n</tool_call>"
+	for name, c := range map[string]struct {
+		text   string
+		format textcall.Format
+		rescue bool
+		calls  int
+	}{
+		"alone":                   {call, textcall.ReAct, true, 1},
+		"behind text":             {"I will book.\n" + call, textcall.ReAct, true, 1},
+		"JSON action":             {call, textcall.JSONAction, true, 1},
+		"without rescue":          {call, textcall.ReAct, false, 2},
+		"what rescue cannot read": {"<tool_call>{\"name\":\"nothing\",\"arguments\":{}}</tool_call>\nAction: book", textcall.ReAct, true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := toolmend.Options{TextCall: &textcall.Options{Format: c.format}, Rescue: &rescue.Options{Markups: []rescue.Markup{"hermes"}}}
+			if !c.rescue {
+				o.Rescue = nil
+			}
+			for _, sink := range []middleware.Sink{nil, func(middleware.Event) error { return nil }} {
+				turns := []middlewaretest.Turn{middlewaretest.Text(c.text), good}
+				model := middlewaretest.NewModel(t, turns[:c.calls]...)
+				req := ask()
+				req.Sink = sink
+				resp, err := toolmend.Stack(o)(model.Call)(t.Context(), req)
+				require.NoError(t, err)
+				require.True(t, resp.Runnable())
+				require.JSONEq(t, `{"city":"Rome"}`, resp.Message.ToolCalls[0].Arguments)
+				require.Len(t, model.Requests(), c.calls)
+			}
 		})
 	}
 }

@@ -46,6 +46,11 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 		s.Messages = append(s.Messages, resp.Message.Clone())
 		return step, nil
 	}
+	if chain.HasOtherTools(req.Tools) { // a middleware has replaced the tools: the verdicts are not on those that would run
+		other := *resp
+		other.Report.Final = -1
+		resp = &other
+	}
 	err = a.open(ctx, s, resp.Message, resp)
 	step.Pending = s.Pending()
 	return step, err

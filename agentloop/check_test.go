@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
@@ -83,4 +84,26 @@ func TestBrokenIDs(t *testing.T) {
 	require.Equal(t, []string{"toolmend_1", "x", "toolmend_3", "toolmend_4"}, ids)
 	require.Equal(t, []middleware.Change{{By: "id", Before: "x", After: "toolmend_4"}}, s.Results[3].Changes)
 	require.Equal(t, 2, s.Results[3].Turn)
+}
+
+// Verdicts on other tools than the agent's count for nothing: a middleware has replaced them.
+func TestVerdictsOnOtherTools(t *testing.T) {
+	t.Parallel()
+	replaces := func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			req = req.Clone()
+			req.Tools = []middleware.Tool{{Name: "weather"}}
+			return next(ctx, req)
+		}
+	}
+	ran := 0
+	o := tools(agentloop.RawTool("weather", "", []byte(`{"type":"object","required":["city"]}`), func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+		ran++
+		return agentloop.Text("sunny"), nil
+	}))
+	o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
+	s := goState()
+	require.NoError(t, newAgent(t, middleware.Chain(replaces, o.Validator.Middleware())(modelOf(t, calls("weather", bad), text("done"))), o).Run(t.Context(), s))
+	require.Zero(t, ran)
+	require.Len(t, replies(s), 1)
 }

@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -219,8 +220,9 @@ const LoopCode = "loop"
 
 // NoLoops returns a rule against a model that makes the same failing call again and again. A
 // call is rejected if the last after calls of the conversation have its name and its
-// arguments, and all of their results were the same error. White space and the order of keys
-// make no difference. after 0 means 3; NoLoops panics if it is negative.
+// arguments, and all of their results were the same error. White space, the order of keys and
+// other calls in the same messages make no difference. after 0 means 3; NoLoops panics if it is
+// negative.
 //
 // The reply to the call names the loop. If the model repeats the call in the re-ask, the call
 // passes, so MaxAttempts must be at least 2. The rule rejects the call again after twice as many
@@ -242,8 +244,12 @@ func NoLoops(after int, polling ...string) Rule {
 		if c.reasked || slices.Contains(polling, c.Name) {
 			return nil, nil
 		}
-		n := failuresInARow(c.Request.Messages, c.ToolCall)
-		if n < after || n%after != 0 || n/after&(n/after-1) != 0 {
+		n, before := failuresInARow(c.Request.Messages, c.ToolCall)
+		limit := after
+		for limit <= before {
+			limit *= 2
+		}
+		if n < limit { // no limit was reached in the last of these messages
 			return nil, nil
 		}
 		return []middleware.Issue{{Code: LoopCode, Message: fmt.Sprintf("the same call has failed %d times in a row with the same error; do something else, or say what is missing", n)}}, nil
@@ -251,9 +257,9 @@ func NoLoops(after int, polling ...string) Rule {
 }
 
 // failuresInARow returns how many of the last calls of a conversation are equal to c and failed
-// with the same error.
-func failuresInARow(messages []middleware.Message, c middleware.ToolCall) (n int) {
-	arguments, result := rawjson.Canonical(c.Arguments), ""
+// with the same error, and how many there were before the last message with such calls.
+func failuresInARow(messages []middleware.Message, c middleware.ToolCall) (n, before int) {
+	arguments, result, last := rawjson.Canonical(c.Arguments), "", 0
 	results := map[string]middleware.Message{}
 	for _, m := range slices.Backward(messages) {
 		switch {
@@ -263,21 +269,26 @@ func failuresInARow(messages []middleware.Message, c middleware.ToolCall) (n int
 		case m.Role != middleware.RoleAssistant:
 			continue
 		}
+		had := n
 		for _, call := range slices.Backward(m.ToolCalls) {
-			reply, answered := results[call.ID]
-			switch text := reply.Text(); {
-			case !answered, call.Name != c.Name, rawjson.Canonical(call.Arguments) != arguments:
-				return n
-			case !isError(reply), n > 0 && text != result:
-				return n
-			default:
-				result = text
-				n++
+			if call.Name != c.Name || rawjson.Canonical(call.Arguments) != arguments {
+				continue
 			}
+			reply, answered := results[call.ID]
+			text := reply.Text()
+			if !answered || !isError(reply) || n > 0 && text != result {
+				return n, n - cmp.Or(last, n)
+			}
+			result = text
+			n++
+		}
+		last = cmp.Or(last, n)
+		if n == had && len(m.ToolCalls) > 0 {
+			break
 		}
 		clear(results)
 	}
-	return n
+	return n, n - cmp.Or(last, n)
 }
 
 // isError reports whether a tool result is an error.

@@ -61,6 +61,48 @@ func TestNoLoops(t *testing.T) {
 	require.Panics(t, func() { argsvalidate.NoLoops(-1) })
 }
 
+// A loop is found too if the calls come in parallel: the same call several times in a message,
+// or beside others.
+func TestNoLoopsInParallel(t *testing.T) {
+	t.Parallel()
+	weather, other := middleware.ToolCall{Name: "weather", Arguments: `{"city": "Oslo"}`}, middleware.ToolCall{Name: "note", Arguments: goodNote}
+	for name, c := range map[string]struct {
+		batch  []middleware.ToolCall
+		turns  int
+		reasks bool
+	}{
+		"two of a kind, 2":      {[]middleware.ToolCall{weather, weather}, 1, false},
+		"two of a kind, 4":      {[]middleware.ToolCall{weather, weather}, 2, true},
+		"two of a kind, 6":      {[]middleware.ToolCall{weather, weather}, 3, true},
+		"two of a kind, 8":      {[]middleware.ToolCall{weather, weather}, 4, false},
+		"five of a kind, 5":     {[]middleware.ToolCall{weather, weather, weather, weather, weather}, 1, true},
+		"another call, 2":       {[]middleware.ToolCall{weather, other}, 2, false},
+		"another call, 3":       {[]middleware.ToolCall{weather, other}, 3, true},
+		"another call first, 3": {[]middleware.ToolCall{other, weather}, 3, true},
+		"another call, 4":       {[]middleware.ToolCall{other, weather}, 4, false},
+		"only others, 3":        {[]middleware.ToolCall{other, other}, 3, false},
+	} {
+		req := request()
+		for turn := range c.turns {
+			m := middleware.Assistant("")
+			var replies []middleware.Message
+			for i, call := range c.batch {
+				call.ID = fmt.Sprint(turn, ".", i)
+				reply := middleware.ToolReply(call, "no such city")
+				reply.IsError = call.Name == "weather"
+				m.ToolCalls, replies = append(m.ToolCalls, call), append(replies, reply)
+			}
+			req.Messages = slices.Concat(req.Messages, []middleware.Message{m}, replies)
+		}
+		turns := []middlewaretest.Turn{middlewaretest.Calls("weather", `{"city":"Oslo"}`), middlewaretest.Calls("weather", `{"city":"Oslo"}`)}
+		if !c.reasks {
+			turns = turns[:1]
+		}
+		out := run(t, argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.NoLoops(3)}}, req, turns...)
+		require.Len(t, out.asked, len(turns), name)
+	}
+}
+
 // The last attempt of a step goes to another model, if the step makes one.
 func TestEscalate(t *testing.T) {
 	t.Parallel()

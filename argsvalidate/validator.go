@@ -59,7 +59,7 @@ func (v *Validator) Middleware() middleware.Middleware {
 			panic("argsvalidate: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			loopstate.AddValidator(ctx, v)
+			loopstate.AddValidator(ctx, v, req.Tools)
 			return newStep(ctx, v, next, req).run(ctx)
 		}
 	}

@@ -40,6 +40,19 @@ func MarkInvalid(req *Request) *Request {
 	return &marked
 }
 
+// MarkReads returns a copy of req. For the copy, OuterReads returns what reads does: whether the
+// middleware that calls next with it will read a tool call in the text of a response. The mark
+// holds as that of MarkInvalid does.
+func MarkReads(req *Request, reads func(*Response) bool) *Request {
+	marked := *req
+	marked.outerReads = reads
+	return &marked
+}
+
+// OuterReads reports whether a middleware outside of this one will read a tool call in the text
+// of resp. A middleware that cannot read the text returns it then as it is.
+func (r *Request) OuterReads(resp *Response) bool { return r.outerReads != nil && r.outerReads(resp) }
+
 // Raises reports whether a layer inside of argsvalidate returns an error for req in place
 // of a message without a valid call.
 func (o OnExhausted) Raises(req *Request) bool {

@@ -64,9 +64,9 @@ func (l Layers) Chain() Middleware { return Chain(unmarked, Chain(l[:]...)) }
 // for does not hold in it.
 func unmarked(next ModelCall) ModelCall {
 	return func(ctx context.Context, req *Request) (*Response, error) {
-		if req.markInvalid {
+		if req.markInvalid || req.outerReads != nil {
 			own := *req
-			own.markInvalid = false
+			own.markInvalid, own.outerReads = false, nil
 			req = &own
 		}
 		return next(ctx, req)

@@ -31,7 +31,8 @@ type Request struct {
 	// credentials. Never put a credential here. "" is a caller of its own; it is never sent.
 	Client string `json:"-"`
 
-	markInvalid bool // see MarkInvalid
+	markInvalid bool                 // see MarkInvalid
+	outerReads  func(*Response) bool // see MarkReads
 }
 
 // ToolChoice says whether the model may, must or must not call tools. The zero

@@ -53,14 +53,38 @@ func (r *Response) Clone() *Response {
 // validated.
 func (r *Response) status() Status {
 	calls := func(m Message) bool { return len(m.ToolCalls) > 0 }
-	if r.Report.Status == NoCalls && (calls(r.Message) || slices.ContainsFunc(r.Choices, calls)) {
+	switch {
+	case r.Report.Status == NoCalls && (calls(r.Message) || slices.ContainsFunc(r.Choices, calls)),
+		r.Report.Status == Valid && !r.fitsVerdicts():
 		return Unchecked
 	}
 	return r.Report.Status
 }
 
+// fitsVerdicts reports whether each call of the message has a valid verdict, or the report has
+// no verdicts. A call that was changed after its validation has none. Ids do not count: a call
+// that corrects a held one gets another.
+func (r *Response) fitsVerdicts() bool {
+	if f := r.Report.Final; f >= 0 && f < len(r.Report.Attempts) &&
+		slices.EqualFunc(r.Message.ToolCalls, r.Report.Attempts[f].Verdicts, func(c ToolCall, v Verdict) bool { return c == v.Call && v.OK() }) {
+		return true // as nearly always
+	}
+	type content struct {
+		kind                       Kind
+		namespace, name, arguments string
+	}
+	of := func(c ToolCall) content { return content{c.Kind, c.Namespace, c.Name, c.Arguments} }
+	valid := map[content]bool{}
+	for i := range r.Report.Attempts {
+		for _, v := range r.Report.Attempts[i].Verdicts {
+			valid[of(v.Call)] = valid[of(v.Call)] || v.OK()
+		}
+	}
+	return len(valid) == 0 || !slices.ContainsFunc(r.Message.ToolCalls, func(c ToolCall) bool { return !valid[of(c)] })
+}
+
 // Runnable reports whether the calls of the message may run: it has calls, each of
-// them was validated, and all are valid. It agrees with the status of ReportOf,
+// them was validated as it is now, and all are valid. It agrees with the status of ReportOf,
 // which is Unchecked if a call was not validated. Then the program decides.
 func (r *Response) Runnable() bool {
 	return len(r.Message.ToolCalls) > 0 && r.status() == Valid

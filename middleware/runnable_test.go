@@ -73,3 +73,52 @@ func TestUnusable(t *testing.T) {
 	_, unusable = finish(func(t *middleware.Tally) { t.SetAnswer(issues, nil, nil) }).Unusable()
 	require.False(t, unusable)
 }
+
+// Calls that are not those that were validated are unchecked.
+func TestRunnableAfterAChange(t *testing.T) {
+	t.Parallel()
+	call := func(id, name, arguments string) middleware.ToolCall {
+		return middleware.ToolCall{ID: id, Name: name, Arguments: arguments}
+	}
+	a, b, bad := call("1", "a", "{}"), call("2", "b", `{"n":1}`), call("2", "b", `{"n":"x"}`)
+	valid := func(calls ...middleware.ToolCall) (all []middleware.Verdict) {
+		for _, c := range calls {
+			all = append(all, middleware.Verdict{Call: c})
+		}
+		return all
+	}
+	broken := []middleware.Verdict{{Call: a}, {Call: bad, Issues: []middleware.Issue{{Code: "type"}}}}
+	for name, c := range map[string]struct {
+		calls    []middleware.ToolCall
+		verdicts [][]middleware.Verdict // of each attempt
+		want     bool
+	}{
+		"as validated":           {[]middleware.ToolCall{a, b}, [][]middleware.Verdict{broken, valid(a, b)}, true},
+		"no verdicts":            {[]middleware.ToolCall{a}, nil, true},
+		"spliced":                {[]middleware.ToolCall{a, b}, [][]middleware.Verdict{broken, valid(call("9", "b", `{"n":1}`))}, true},
+		"fewer calls":            {[]middleware.ToolCall{b}, [][]middleware.Verdict{valid(a, b)}, true},
+		"other arguments":        {[]middleware.ToolCall{a, call("2", "b", `{"n":2}`)}, [][]middleware.Verdict{valid(a, b)}, false},
+		"another name":           {[]middleware.ToolCall{a, call("2", "c", `{"n":1}`)}, [][]middleware.Verdict{valid(a, b)}, false},
+		"another call":           {[]middleware.ToolCall{a, b}, [][]middleware.Verdict{valid(a)}, false},
+		"the invalid call":       {[]middleware.ToolCall{a, bad}, [][]middleware.Verdict{broken, valid(a, b)}, false},
+		"a call in front of all": {[]middleware.ToolCall{bad, a, b}, [][]middleware.Verdict{valid(a, b)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp := &middleware.Response{Message: middleware.Assistant("", c.calls...)}
+			resp.Report.Status, resp.Report.Final = middleware.Valid, len(c.verdicts)-1
+			for _, v := range c.verdicts {
+				resp.Report.Attempts = append(resp.Report.Attempts, middleware.Attempt{Verdicts: v})
+			}
+			status := map[bool]middleware.Status{true: middleware.Valid, false: middleware.Unchecked}[c.want]
+			require.Equal(t, c.want, resp.Runnable())
+			require.Equal(t, status, middleware.ReportOf(resp, nil).Status)
+
+			var tally middleware.Tally // of a middleware outside of it
+			tally.Add(resp, nil)
+			out, err := tally.Finish(resp, nil)
+			require.NoError(t, err)
+			require.Equal(t, status, out.Report.Status)
+		})
+	}
+}

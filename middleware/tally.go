@@ -257,7 +257,8 @@ func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 			}
 		}
 	}
-	r.Status = resp.status()
+	r.Status = resp.Report.Status
 	out.Report, out.Usage = r, r.Usage()
+	out.Report.Status = out.status()
 	return &out, nil
 }

@@ -36,7 +36,7 @@ func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 		if s.gate != nil {
 			asked.Sink = s.gate.event
 		}
-		resp, err := s.tally.Call(ctx, s.next, &asked)
+		resp, err := s.tally.Call(ctx, s.next, middleware.MarkReads(&asked, s.reads))
 		if s.gate != nil {
 			if sinkErr := s.gate.stop(); err == nil {
 				err = sinkErr
@@ -63,6 +63,12 @@ func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 func readable(resp *middleware.Response) bool {
 	return len(resp.Message.ToolCalls) == 0 && resp.FinishReason != middleware.FinishFilter &&
 		resp.Report.Status != middleware.Invalid && !resp.Message.Refused()
+}
+
+// reads reports whether the text of a response holds a call that can be made.
+func (s *rescueStep) reads(resp *middleware.Response) bool {
+	f := s.find(resp, resp.Message.Text())
+	return readable(resp) && f.fault == nil && len(f.pieces) > 0 && !quotedInRequest(s.req, resp.Message.Text(), f)
 }
 
 // handle reads a response. It returns the response with the calls in it, or the

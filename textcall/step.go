@@ -43,6 +43,9 @@ func (s *textStep) run(ctx context.Context) (*middleware.Response, error) {
 			return s.tally.Finish(nil, err)
 		}
 		r, problem := s.reading(resp)
+		if problem != "" && s.req.OuterReads(resp) { // rescue, outside, makes the call
+			r, problem = reading{}, ""
+		}
 		if problem == "" {
 			return s.finish(h, resp, r)
 		}

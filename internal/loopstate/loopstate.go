@@ -4,6 +4,7 @@
 package loopstate
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -86,6 +87,7 @@ type Step struct {
 
 	mu         sync.Mutex
 	validators []any
+	tools      [][]middleware.Tool // for which each of them validated
 }
 
 type key struct{}
@@ -105,13 +107,25 @@ func From(ctx context.Context) Watch {
 	return Watch{}
 }
 
-// AddValidator records that v, a pointer, validates the calls of the step that ctx belongs to.
-func AddValidator(ctx context.Context, v any) {
+// AddValidator records that v, a pointer, validates the calls of the step that ctx belongs to,
+// for these tools.
+func AddValidator(ctx context.Context, v any, tools []middleware.Tool) {
 	if s, ok := ctx.Value(key{}).(*Step); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.validators = append(s.validators, v)
+		s.validators, s.tools = append(s.validators, v), append(s.tools, tools)
 	}
+}
+
+// HasOtherTools reports whether a validator of the step validated for other tools than these.
+func (s *Step) HasOtherTools(tools []middleware.Tool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.tools, func(others []middleware.Tool) bool {
+		return !slices.EqualFunc(tools, others, func(a, b middleware.Tool) bool {
+			return a.Name == b.Name && a.Namespace == b.Namespace && a.Kind == b.Kind && bytes.Equal(a.Parameters, b.Parameters)
+		})
+	})
 }
 
 // HasOtherValidator reports whether the step has validators, and v is not one of them.

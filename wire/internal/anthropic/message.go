@@ -278,23 +278,17 @@ func (h *request) element(run lens.Run) (string, error) {
 // container names the container in which code goes on to run: that of the answer to which the
 // request replies, because its files are gone in another one. was is the request's own.
 func container(was rawjson.Value, messages []middleware.Message) lens.Member {
-	none, key := lens.None("container"), "container"
-	switch {
-	case was.Kind() == rawjson.String, was.Get("id").Str() != "":
-		return none
-	case was.Kind() == rawjson.Object:
+	key := "container"
+	if was.Kind() == rawjson.Object {
 		key = "container/id"
 	}
-	for _, m := range slices.Backward(messages) {
-		v, err := on.Value(m.Native)
-		switch id := v.Get("container").Str(); {
-		case m.Role != middleware.RoleTool && m.Role != middleware.RoleAssistant:
-			return none
-		case err == nil && m.Role == middleware.RoleAssistant && id != "":
-			return lens.Text(key, id)
+	named := was.Kind() == rawjson.String || was.Get("id").Str() != ""
+	for i := len(messages) - 1; !named && i >= 0 && (messages[i].Role == middleware.RoleTool || messages[i].Role == middleware.RoleAssistant); i-- {
+		if v, err := on.Value(messages[i].Native); err == nil && messages[i].Role == middleware.RoleAssistant && v.Get("container").Str() != "" {
+			return lens.Text(key, v.Get("container").Str())
 		}
 	}
-	return none
+	return lens.None(key)
 }
 
 // block is a content block: a part, or a call of the assistant's. Its Native is its

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,12 +13,7 @@ import (
 // Unpaired reports whether one of the balances is not 0: calls of provider-executed tools in a
 // message count 1, and their results -1, by the id that they share.
 func Unpaired(balances map[string]int) bool {
-	for _, n := range balances {
-		if n != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(balances)), func(n int) bool { return n != 0 })
 }
 
 // The comparisons find out what a middleware changed in what was decoded. They
