@@ -44,6 +44,12 @@ func TestFaultsOfMessages(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, strings.Count(string(recorded), `"issues":[{"code":"empty","pointer":""}]`), string(recorded))
 
+	var observed lines
+	run(t, gateway.Config{Settings: gateway.Settings{Mode: gateway.Observe}}, gateway.Options{Logger: slog.New(slog.NewJSONHandler(&observed, nil))}, http.Header{}, emptyAnswer("stop"))
+	got = nil
+	require.NoError(t, json.Unmarshal([]byte(observed.String()), &got))
+	require.Equal(t, []any{"reasked", "invalid", map[string]any{"empty": 1.}}, []any{got["would"], got["status"], got["issues"]})
+
 	g := newGateway(t, gateway.Config{}, emptyAnswer("stop"), emptyAnswer("stop"))
 	ask(t, g)
 	list := steps(t, g, g, 1)
