@@ -14,7 +14,8 @@
 //  5. It runs your Rules.
 //  6. If a call is invalid, it calls the model again. The new request ends with the failed
 //     message and a reply to each of its calls: an error that lists all issues of an
-//     invalid call, or a notice that a valid call was not executed.
+//     invalid call, or a notice that a valid call was not executed. A message without calls
+//     is re-asked if the request demands a call, or if the message is empty.
 //  7. After MaxAttempts attempts it returns an *Error, or what OnExhausted selects.
 //
 // The response that it returns has exactly the arguments that were validated. Failed turns

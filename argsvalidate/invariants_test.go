@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,7 @@ type conversation struct {
 	cancel context.CancelFunc
 	calls  int              // of the model, in this step
 	usage  middleware.Usage // of this step, as the model gave it
+	limits []int            // Request.MaxTokens of the model calls of this step
 	shown  []middleware.ToolCall
 }
 
@@ -105,10 +107,12 @@ func newConversation(t *rapid.T, provider middlewaretest.Provider, policy batch.
 		Mend:         rapid.SampledFrom([][]mend.Rule{mend.Default(), mend.All(), mend.Off()}).Draw(t, "mend"),
 		Rules:        []argsvalidate.Rule{c.rule()},
 	}
-	model := middlewaretest.NewFaulty(rapid.Uint64().Draw(t, "seed"), middlewaretest.FaultOptions{})
-	strict := middlewaretest.Strict(provider, model.Call)
+	seed := rapid.Uint64().Draw(t, "seed")
+	model := sometimesEmpty(seed, middlewaretest.NewFaulty(seed, middlewaretest.FaultOptions{}).Call)
+	strict := middlewaretest.Strict(provider, model)
 	c.call = argsvalidate.New(c.o)(func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		c.calls++
+		c.limits = append(c.limits, req.MaxTokens)
 		require.NoError(t, ctx.Err(), "no model call under a context that is done")
 		resp, err := strict(ctx, req)
 		require.NotErrorIs(t, err, middlewaretest.ErrRefused)
@@ -121,6 +125,57 @@ func newConversation(t *rapid.T, provider middlewaretest.Provider, policy batch.
 		return resp, err
 	})
 	return c
+}
+
+// sometimesEmpty replaces some responses of model by messages without a call: nothing,
+// reasoning alone, and both with a finish reason that announces calls.
+func sometimesEmpty(seed uint64, model middleware.ModelCall) middleware.ModelCall {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		draw, kind := rng.IntN(8), rng.IntN(4)
+		if draw > 0 {
+			return model(ctx, req)
+		}
+		resp := &middleware.Response{Message: middleware.Assistant(""), FinishReason: middleware.FinishStop, Usage: middleware.Usage{InputTokens: 1}}
+		if kind > 1 {
+			resp.FinishReason = middleware.FinishToolCalls
+		}
+		if kind%2 > 0 {
+			resp.Message.Parts = []middleware.Part{{Kind: middleware.PartReasoning, Text: "so"}}
+			if req.Sink != nil {
+				return resp, req.Sink(middleware.Event{Kind: middleware.EventReasoning, Text: "so"})
+			}
+		}
+		return resp, nil
+	}
+}
+
+// noneEmpty: a message without a call and without text comes out marked, or as the end of a
+// turn behind the results of tools, and the model is asked at most once because of that.
+func (c *conversation) noneEmpty(req *middleware.Request, resp *middleware.Response, report middleware.Report) {
+	empties := 0
+	for _, a := range report.Attempts {
+		if len(a.Issues) > 0 && len(a.Replies) > 0 {
+			empties++
+		}
+	}
+	require.LessOrEqual(c.t, empties, 1)
+	if resp == nil || len(resp.Message.ToolCalls) > 0 || resp.Message.Text() != "" || resp.Report.Status == middleware.Invalid {
+		return
+	}
+	require.Equal(c.t, middleware.RoleTool, req.Messages[len(req.Messages)-1].Role, "an empty message came out")
+	require.Empty(c.t, resp.Message.Parts)
+	require.Equal(c.t, middleware.FinishStop, resp.FinishReason)
+}
+
+// raised: behind a call that was cut off, the length limit is twice as high.
+func (c *conversation) raised(report middleware.Report) {
+	at := -1
+	for _, a := range report.Attempts {
+		if at++; at+1 < len(c.limits) && a.FinishReason == middleware.FinishLength && len(a.Verdicts) > 0 && a.Replies != nil {
+			require.Equal(c.t, 2*c.limits[at], c.limits[at+1])
+		}
+	}
 }
 
 // rule refuses some calls and fails on a few, so that both ways are walked.
@@ -149,11 +204,11 @@ func (c *conversation) rule() argsvalidate.Rule {
 // reports whether the conversation can go on.
 func (c *conversation) step() bool {
 	t := c.t
-	c.calls, c.usage, c.shown = 0, middleware.Usage{}, nil
+	c.calls, c.usage, c.shown, c.limits = 0, middleware.Usage{}, nil, nil
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c.cancel = cancel
-	req := &middleware.Request{Messages: slices.Clone(c.messages), Tools: slices.Clone(invariantTools), Sink: c.sink}
+	req := &middleware.Request{Messages: slices.Clone(c.messages), Tools: slices.Clone(invariantTools), Sink: c.sink, MaxTokens: rapid.SampledFrom([]int{0, 50}).Draw(t, "limit")}
 	before := req.Clone()
 
 	resp, err := c.call(ctx, req)
@@ -172,6 +227,8 @@ func (c *conversation) step() bool {
 		require.LessOrEqual(t, c.calls, c.cancelAt)
 	}
 	c.noneRejectedWrongly(report)
+	c.noneEmpty(req, resp, report)
+	c.raised(report)
 	if err != nil {
 		c.knownError(ctx, err)
 		return false

@@ -50,6 +50,8 @@ func TestSinkIsShownOnlyValidCalls(t *testing.T) {
 			[]string{"text so", "tool_call weather " + goodWeather, `tool_call note {"text": "a"}`}},
 		"asked again": {argsvalidate.Options{}, []middlewaretest.Turn{speaking("so", bad, stripped), speaking("sorry", good)},
 			[]string{"text so", "reset", "text sorry", "tool_call weather " + goodWeather}},
+		"an empty message": {argsvalidate.Options{}, []middlewaretest.Turn{middlewaretest.Reply(ended(middleware.FinishStop, thought)), speaking("sorry")},
+			[]string{"reasoning " + thought.Text, "reset", "text sorry"}},
 		"nothing shown, nothing void": {argsvalidate.Options{}, []middlewaretest.Turn{speaking("", bad), speaking("", good)},
 			[]string{"tool_call weather " + goodWeather}},
 		"Pass":        {argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass}, []middlewaretest.Turn{speaking("so", bad, stripped)}, []string{"text so", `tool_call note {"text": "a"}`}},

@@ -45,10 +45,14 @@ func NewValidator(o Options) *Validator {
 // returns it with Pass, and an *Error otherwise.
 //
 // If the first response has no tool calls, the step returns it unchanged, unless
-// the request requires a call (ToolChoice). Then the step re-asks once. If the
-// next response has no call either, the step returns an error with ErrNoCall, or
-// with Pass the response and a note. A refused, filtered or cut off response
+// the request requires a call (ToolChoice), or the message is empty
+// (Options.EmptyAnswers). Then the step re-asks once. If the next response has
+// such a fault too, the step returns an error with ErrNoCall or ErrEmpty, or with
+// Pass the response, marked as invalid. A refused, filtered or cut off response
 // needs no call, nor does a response with a call that the provider ran.
+//
+// A call that was cut off at the length limit is re-asked once, with a higher limit
+// (Options.RaiseTokens).
 //
 // A request's Sink gets only valid tool calls, after the step has accepted
 // them. If the returned message is from an earlier attempt than the last, the

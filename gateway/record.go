@@ -114,7 +114,8 @@ type recordedLine struct {
 	Status   string `json:"status,omitempty"` // of the calls that the client got
 
 	FinishReason middleware.FinishReason `json:"finish_reason,omitempty"`
-	Error        string                  `json:"error,omitempty"` // a status or a code; no text
+	Error        string                  `json:"error,omitempty"`  // a status or a code; no text
+	Issues       []recordedIssue         `json:"issues,omitempty"` // of the message: why it is neither a call nor an answer
 	DurationMS   float64                 `json:"duration_ms"`
 	Usage        middleware.Usage        `json:"usage"`
 	ToolCalls    []recordedCall          `json:"tool_calls"`
@@ -168,6 +169,9 @@ func (x *exchange) line(i int, id string, c Record) recordedLine {
 	}
 	if a.Err != nil {
 		l.Error = errorCode(a.Err)
+	}
+	for _, issue := range a.Issues {
+		l.Issues = append(l.Issues, recordedIssue{issue.Code, issue.Pointer})
 	}
 	for j, call := range a.Message.ToolCalls {
 		rec := recordedCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}

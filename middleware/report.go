@@ -38,8 +38,8 @@ type Attempt struct {
 	Message      Message       `json:"message,omitzero"` // as sent by the model; if Err is set, the output that was streamed before
 	FinishReason FinishReason  `json:"finish_reason,omitzero"`
 	Verdicts     []Verdict     `json:"verdicts,omitzero"` // one for each call, in order; nil if not checked
-	Issues       []Issue       `json:"issues,omitzero"`   // of the text
-	Answer       bool          `json:"answer,omitzero"`   // the text was validated as an answer (package answer); else Issues say why no call could be read in it
+	Issues       []Issue       `json:"issues,omitzero"`   // of the message, if it has no calls
+	Answer       bool          `json:"answer,omitzero"`   // the text was validated as an answer (package answer); else Issues tell why the message is neither a call nor an answer
 	Changes      []Change      `json:"changes,omitzero"`  // repairs of that text
 	Replies      []Message     `json:"replies,omitzero"`  // sent to the model in the next attempt; nil if there was none
 	Healed       []string      `json:"healed,omitzero"`   // names of the rules of package heal by which the request was changed

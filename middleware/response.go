@@ -91,9 +91,10 @@ func (r *Response) Runnable() bool {
 }
 
 // Unusable reports whether the message is neither a call nor an answer: it has no
-// calls, and a middleware such as textcall or rescue found it invalid, because its
-// text holds a call that cannot be read or must not be made. why is what is wrong
-// with the text. A text that package answer passed on (Pass) is an answer.
+// calls, and a middleware found it invalid. It is empty, it has no call though the
+// request demands one (argsvalidate), or its text holds a call that cannot be read or
+// must not be made (textcall, rescue). why is what is wrong with it. A text that
+// package answer passed on (Pass) is an answer.
 func (r *Response) Unusable() (why string, unusable bool) {
 	if len(r.Message.ToolCalls) > 0 || r.Report.Status != Invalid {
 		return "", false

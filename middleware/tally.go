@@ -126,9 +126,9 @@ func (t *Tally) SetVerdicts(verdicts []Verdict, replies []Message) {
 	}
 }
 
-// SetIssues records the result of reading tool calls in a text: the issues and the
-// repairs of the text, and the replies that the model gets next. No issues mean
-// that the text is valid.
+// SetIssues records the result of validating a message without calls, or of reading
+// tool calls in its text: the issues, the repairs of the text, and the replies that
+// the model gets next. No issues mean that the message is valid.
 func (t *Tally) SetIssues(issues []Issue, changes []Change, replies []Message) {
 	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
 		return

@@ -91,7 +91,7 @@ type Options struct {
 	// as it was sent, with a note. If its text cannot be read, Report.Status is
 	// middleware.Invalid and the sink does not get the text. If the text can be
 	// read, but does not use the tool that the request demands, the call or the
-	// answer in it is returned.
+	// answer in it is returned; with an answer, Report.Status is middleware.Invalid.
 	OnExhausted middleware.OnExhausted
 }
 

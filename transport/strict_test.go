@@ -244,3 +244,51 @@ func TestHistoryOfAReask(t *testing.T) {
 		}
 	}
 }
+
+// TestHistoryOfAnEmptyAnswer: a re-ask because of reasoning alone is one that the provider
+// accepts, also behind results, and so is each later request of the client.
+func TestHistoryOfAnEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	all := reasoners()
+	mistral := all["chat"]
+	mistral.Format = strict.Mistral
+	all["mistral"] = mistral
+	for name, p := range all {
+		for _, hold := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, hold=%t", name, hold), func(t *testing.T) {
+				t.Parallel()
+				answers := 0
+				tr := transport.New(transport.Options{Hold: hold}, validate())
+				history := []any{p.first}
+				for range 5 {
+					body, err := json.Marshal(p.request(history))
+					require.NoError(t, err)
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://model.invalid"+p.path, strings.NewReader(string(body)))
+					require.NoError(t, err)
+					var calls []strict.Call
+					resp, err := tr.Hook(req, func(req *http.Request) (*http.Response, error) {
+						sent, err := io.ReadAll(req.Body)
+						require.NoError(t, err)
+						require.Empty(t, p.Refuse(sent, strict.Rules{Answers: answers, Strictest: true}), string(sent))
+						require.True(t, p.Extends(body, sent), "%s\n%s", body, sent)
+						var answer strings.Builder
+						for _, f := range p.Frames(strict.Answer{N: answers, Calls: calls}) {
+							answer.WriteString(f.Text)
+						}
+						calls = []strict.Call{{Name: "add", Arguments: `{"n":1}`}}
+						answers++
+						return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {p.Kind}}, ContentLength: -1, Request: req, Body: io.NopCloser(&piecewise{pieces: eventsOf(answer.String())})}, nil
+					})
+					require.NoError(t, err)
+					got := read(t, resp)
+					require.Equal(t, http.StatusOK, resp.StatusCode, got)
+					history = append(history, p.collect(t, got)...)
+				}
+				require.Equal(t, 10, answers, "each turn has a re-ask")
+				last, err := json.Marshal(p.request(history))
+				require.NoError(t, err)
+				require.Empty(t, p.Refuse(last, strict.Rules{Answers: answers, Strictest: true}))
+			})
+		}
+	}
+}

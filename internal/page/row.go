@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // row is a step as the list shows it. All texts are short, on one line, and without characters
@@ -52,14 +53,10 @@ func (e *entry) row() row {
 	counts := map[string]int{}
 	for i := range s.Attempts {
 		last := i == len(s.Attempts)-1
+		addFaults(&r, s.Attempts[i].Issues)
 		for j := range s.Attempts[i].Calls {
 			c := &s.Attempts[i].Calls[j]
-			if n := len(c.Issues); n > 0 {
-				if r.Faults == 0 {
-					r.Fault = text.Label(c.Issues[0].Code) + " " + text.Label(c.Issues[0].Pointer)
-				}
-				r.Faults += n
-			}
+			addFaults(&r, c.Issues)
 			if name := text.Label(c.Ran.Name); last {
 				if counts[name]++; counts[name] == 1 {
 					r.Tools = append(r.Tools, name)
@@ -86,6 +83,14 @@ func (e *entry) row() row {
 		r.Cells["time"] = "#" + strconv.FormatUint(e.number, 10)
 	}
 	return r
+}
+
+// addFaults counts issues, and names the first one of the step.
+func addFaults(r *row, issues []middleware.Issue) {
+	if r.Faults == 0 && len(issues) > 0 {
+		r.Fault = text.Label(issues[0].Code) + " " + text.Label(issues[0].Pointer)
+	}
+	r.Faults += len(issues)
 }
 
 // more returns the number of further faults for people, or "".
@@ -158,6 +163,11 @@ func searchText(s *report.Step) string {
 	}
 	for _, t := range []string{s.ID, s.Model, s.Client, s.Source, s.Error} {
 		add(t)
+	}
+	for i := range s.Attempts {
+		for _, issue := range s.Attempts[i].Issues {
+			add(issue.Code)
+		}
 	}
 	for c := range callsOf(s) {
 		add(c.Sent.Name)

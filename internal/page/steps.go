@@ -272,6 +272,9 @@ func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 		a := &s.Attempts[i]
 		clone(&a.Text, &a.Error, &a.Model, (*string)(&a.FinishReason))
 		bytes += int64(attemptOverhead + replyOverhead*len(a.Replies) + callOverhead*len(a.Calls))
+		bytes += int64(issueOverhead * len(a.Issues))
+		cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }
+		a.Issues = cloned(a.Issues, cloneIssue)
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
 		a.Calls = append(allocate(r, &r.calls, len(a.Calls))[:0], a.Calls...)
 		for i := range a.Calls {
@@ -287,7 +290,6 @@ func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 					clone(t.ran)
 				}
 			}
-			cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }
 			c.Issues, c.FinalIssues = cloned(c.Issues, cloneIssue), cloned(c.FinalIssues, cloneIssue)
 			c.Changes = cloned(c.Changes, func(x *middleware.Change) { clone(&x.By, &x.Pointer, &x.Before, &x.After) })
 		}

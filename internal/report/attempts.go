@@ -18,7 +18,7 @@ func (j *Checker) Attempts(ctx context.Context, r middleware.Report, tools []mid
 	for i, a := range r.Attempts {
 		out[i] = Attempt{
 			Model: a.Model, Text: a.Message.Text(), FinishReason: a.FinishReason, Usage: a.Usage,
-			Start: a.Start, Duration: a.Duration, Replies: Replies(a.Replies),
+			Start: a.Start, Duration: a.Duration, Replies: Replies(a.Replies), Issues: a.Issues,
 			Calls: make([]Call, len(a.Message.ToolCalls)),
 		}
 		if a.Err != nil {

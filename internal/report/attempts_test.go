@@ -53,6 +53,21 @@ func TestAttempts(t *testing.T) {
 	require.NotEmpty(t, view[1].Calls[0].Ran)
 }
 
+// The issues of a message without calls are shown and counted by their code.
+func TestIssuesOfAMessage(t *testing.T) {
+	t.Parallel()
+	model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return &middleware.Response{Message: middleware.Assistant(""), FinishReason: middleware.FinishStop}, nil
+	}
+	req := &middleware.Request{Model: "m", Tools: reports.Tools, Messages: []middleware.Message{middleware.User("?")}}
+	r := middleware.ReportOf(argsvalidate.New(argsvalidate.Options{})(model)(t.Context(), req))
+	s := report.Step{Tools: reports.Tools, Final: r.Final, Attempts: report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, reports.Tools, nil)}
+	require.Equal(t, []string{"empty: it has neither text nor a tool call"}, report.ViewStep(&s)[0].Issues)
+	f := report.NewFigures(report.Options{})
+	f.Add(&s)
+	require.Equal(t, []report.CodeRow{{Code: "empty", Sent: 2, Final: 2}}, f.Summary().Codes)
+}
+
 // A call whose name was repaired has the verdict of the tool that it ran as.
 func TestAttemptsWithAnotherName(t *testing.T) {
 	t.Parallel()

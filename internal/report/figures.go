@@ -119,6 +119,10 @@ func (f *Figures) Add(s *Step) {
 	f.sum.Retries.add(s)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
+		for _, code := range codes(a.Issues) { // no repair changes a message
+			row := f.codes.at(text.Clip(code, maxName), Others)
+			row.Sent, row.Final = row.Sent+1, row.Final+1
+		}
 		for n := range a.Calls {
 			f.call(s, i, &a.Calls[n])
 		}

@@ -59,8 +59,9 @@ type Step struct {
 // Attempt is one model call inside a step.
 type Attempt struct {
 	Model        string                  `json:"model,omitzero"`
-	Text         string                  `json:"text,omitzero"`  // of the answer
-	Calls        []Call                  `json:"calls,omitzero"` // in the order of the answer
+	Text         string                  `json:"text,omitzero"`   // of the answer
+	Calls        []Call                  `json:"calls,omitzero"`  // in the order of the answer
+	Issues       []middleware.Issue      `json:"issues,omitzero"` // of the message: why it is neither a call nor an answer
 	Replies      []Reply                 `json:"replies,omitzero"`
 	FinishReason middleware.FinishReason `json:"finish_reason,omitzero"`
 	Usage        middleware.Usage        `json:"usage,omitzero"`

@@ -17,6 +17,7 @@ type AttemptView struct {
 	Model        string     `json:"model,omitzero"`
 	Text         string     `json:"text,omitzero"`
 	Calls        []CallView `json:"calls,omitzero"`
+	Issues       []string   `json:"issues,omitzero"` // of the message, such as "empty: it has neither text nor a tool call"
 	Replies      []Reply    `json:"replies,omitzero"`
 	FinishReason string     `json:"finish_reason,omitzero"`
 	Duration     string     `json:"duration,omitzero"` // such as "1.2 s"
@@ -39,6 +40,9 @@ func ViewStep(s *Step) []AttemptView {
 		}
 		if u := a.Usage; u.InputTokens > 0 || u.OutputTokens > 0 {
 			w.Usage = fmt.Sprintf("%s tokens in, %s out", text.Number(u.InputTokens), text.Number(u.OutputTokens))
+		}
+		for _, issue := range a.Issues[:min(len(a.Issues), maxFaults)] {
+			w.Issues = append(w.Issues, Visible(text.Clip(issue.Code+": "+issue.Message, maxText), false))
 		}
 		for n := range a.Calls {
 			c := &a.Calls[n]

@@ -20,7 +20,7 @@ func stepOf(l recorded.Line, t *recorded.Turn, calls []report.Call) report.Step 
 			}
 		}
 		a.N, a.Error, a.Usage, a.Duration = r.Attempt, r.Error, r.Usage, r.Duration
-		a.Replies = report.Replies(r.Replies)
+		a.Replies, a.Issues = report.Replies(r.Replies), r.Issues
 		if r.Answer != nil {
 			a.Text = r.Answer.Text()
 		}

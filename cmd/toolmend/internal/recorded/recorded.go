@@ -52,6 +52,7 @@ type Served struct {
 	Error    string // a status or a word
 	Duration time.Duration
 	Usage    middleware.Usage
+	Issues   []middleware.Issue   // of the message: why it is neither a call nor an answer
 	Answer   *middleware.Message  // with the record's content, else nil
 	Replies  []middleware.Message // likewise
 }

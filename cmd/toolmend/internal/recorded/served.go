@@ -24,6 +24,7 @@ func served(v rawjson.Value) *Served {
 	read(v.Get("final"), &s.Final)
 	read(v.Get("error"), &s.Error)
 	read(v.Get("usage"), &s.Usage)
+	read(v.Get("issues"), &s.Issues)
 	var ms float64
 	if read(v.Get("duration_ms"), &ms) && ms > 0 && ms < math.MaxInt32*1000 {
 		s.Duration = time.Duration(ms * float64(time.Millisecond))
