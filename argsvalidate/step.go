@@ -40,6 +40,7 @@ type validateStep struct {
 	streamed      bool                 // the caller's sink has events that were not reset
 	unconstrained bool                 // no further attempt is constrained
 	askedForCall  bool                 // the step has re-asked for a missing call
+	askedForOne   bool                 // the step has re-asked for one call instead of several
 }
 
 // newStep returns the step for req. It wraps the caller's sink twice: trackSink
@@ -252,6 +253,9 @@ func (s *validateStep) outOfAttempts() []error {
 	for v := range s.invalid() {
 		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
 	}
+	if s.askedForOne && s.onlyCountFaults() {
+		limit = s.attempt
+	}
 	if s.isRepeating(loopstate.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
 	}
@@ -315,7 +319,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		whole := s.outputValidation()
 		e := s.outputError(reasons...)
 		e.attempts = s.attempt
-		e.Replies = batch.Replies(whole.verdicts, s.v.o.Batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
+		e.Replies = batch.Replies(whole.verdicts, s.v.batchPolicy(s.req), s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
 		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
 		s.noteAll(whole)                                       // the replies may have added notes
 		return nil, e
