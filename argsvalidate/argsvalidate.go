@@ -37,7 +37,8 @@
 //	not_object                    the arguments are JSON, but not an object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
-//	tool_choice                   the request requires a call, or a call to another tool, and the message has none
+//	tool_choice                   the request forbids this call, by ToolChoice or AllowedTools; or it requires a call that the message does not have
+//	parallel_calls                the message has a further call, and the request allows one (NoParallelCalls)
 //	empty                         the message has neither an answer nor a call (Options.EmptyAnswers)
 //	unusable_schema               the tool's schema cannot be used (Options.UnusableSchemas)
 //	undeclared                    a property that an open schema does not declare (Options.Properties)

@@ -83,6 +83,10 @@ func (f *feedback) write() {
 		f.b.WriteString("Too many tool calls: " + issues[0].Message + ". None of them was executed. Send the first ones again, and the others in later messages.")
 		return
 	}
+	if code := firstCode(issues); code == codeToolChoice || code == codeParallel {
+		fmt.Fprintf(&f.b, "Tool '%s' was not executed: %s.", name, issues[0].Message)
+		return
+	}
 	if !slices.ContainsFunc(issues, func(i middleware.Issue) bool { return i.Code != codeUndecided }) {
 		fmt.Fprintf(&f.b, "Tool '%s': %s. No mistake was found in it. Send it again as it is, or go on without it.", name, issues[0].Message)
 		return

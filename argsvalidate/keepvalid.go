@@ -44,7 +44,7 @@ func (s *validateStep) keptSiblings() (kept []middleware.ToolCall, repeated []bo
 // updateBatch keeps the last response if some of its calls are invalid, or inserts its
 // calls into the kept batch.
 func (s *validateStep) updateBatch() {
-	if s.v.o.Batch != batch.KeepValid {
+	if s.v.batchPolicy(s.req) != batch.KeepValid {
 		s.noteLost()
 		return
 	}
@@ -61,6 +61,9 @@ func (s *validateStep) updateBatch() {
 			s.kept.message = history.FixIDs(s.req.Messages, spliced)
 			s.kept.setVerdicts(&s.checked, at)
 			s.kept.refusals = nil
+			s.kept = s.kept.only(func(i int) bool {
+				return s.kept.inLastTurn[i] || firstCode(s.kept.verdicts[i].Issues) != codeToolChoice
+			})
 			return
 		}
 		s.kept = nil // the response replaces the batch
@@ -93,7 +96,7 @@ func (b *keptBatch) setVerdicts(j *validation, at []int) {
 }
 
 // withdraw applies a response without calls to the kept batch. If all invalid calls are
-// to unknown tools, the model has withdrawn them, and the step returns the kept calls.
+// to unknown or forbidden tools, the model has withdrawn them, and the step returns the kept calls.
 // Otherwise the model has given up the batch.
 func (s *validateStep) withdraw() {
 	valid := s.kept.validCalls()
@@ -106,16 +109,23 @@ func (s *validateStep) withdraw() {
 		s.kept = nil
 		return
 	}
-	s.tally.Note(fmt.Sprintf("attempt %d has no tool call: the calls to unknown tools were withdrawn, and the held calls are returned", s.attempt))
-	b := *s.kept
-	b.message = b.message.Clone()
-	b.message.ToolCalls, b.verdicts, b.plans = valid, nil, nil
-	for i, v := range s.kept.verdicts {
-		if v.OK() {
-			b.verdicts, b.plans = append(b.verdicts, v), append(b.plans, s.kept.plans[i])
+	s.tally.Note(fmt.Sprintf("attempt %d has no tool call: the invalid calls were withdrawn, and the held calls are returned", s.attempt))
+	s.kept = s.kept.only(func(i int) bool { return s.kept.verdicts[i].OK() })
+}
+
+// only returns the batch with the calls that keep selects. A forbidden call that the model does
+// not send again is withdrawn, because it cannot be corrected.
+func (b *keptBatch) only(keep func(i int) bool) *keptBatch {
+	left := *b
+	left.message = b.message.Clone()
+	left.message.ToolCalls, left.verdicts, left.plans, left.inLastTurn = nil, nil, nil, nil
+	for i, c := range b.message.ToolCalls {
+		if keep(i) {
+			left.message.ToolCalls, left.verdicts = append(left.message.ToolCalls, c), append(left.verdicts, b.verdicts[i])
+			left.plans, left.inLastTurn = append(left.plans, b.plans[i]), append(left.inLastTurn, b.inLastTurn[i])
 		}
 	}
-	s.kept = &b
+	return &left
 }
 
 // recheckKept runs the rules on the kept calls that the response does not repeat,
@@ -176,11 +186,11 @@ func (b *keptBatch) stillInvalid() string {
 	return listWithMore(names[:min(len(names), maxNamed)], len(names))
 }
 
-// complete reports whether the batch has valid calls, and only calls to unknown tools
-// are invalid.
+// complete reports whether the batch has valid calls, and only calls to unknown tools and
+// to tools that may not be called are invalid.
 func (b *keptBatch) complete() bool {
 	return len(b.validCalls()) > 0 && !slices.ContainsFunc(b.verdicts, func(v middleware.Verdict) bool {
-		return !v.OK() && v.Issues[0].Code != codeUnknownTool
+		return !v.OK() && v.Issues[0].Code != codeUnknownTool && v.Issues[0].Code != codeToolChoice
 	})
 }
 

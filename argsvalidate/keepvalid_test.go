@@ -64,7 +64,7 @@ func TestKeepValid(t *testing.T) {
 		"an unknown tool is withdrawn": {
 			[]middlewaretest.Turn{middlewaretest.Calls("note", goodNote, "nosuch", "{}"), middlewaretest.Text("never mind")},
 			[]string{"note " + goodNote}, []string{"call_1"},
-			[]string{"attempt 2 has no tool call: the calls to unknown tools were withdrawn, and the held calls are returned"},
+			[]string{"attempt 2 has no tool call: the invalid calls were withdrawn, and the held calls are returned"},
 		},
 		"still broken, then right": {
 			[]middlewaretest.Turn{first, middlewaretest.Calls("weather", `{"city": 5}`), middlewaretest.Calls("weather", goodWeather)},

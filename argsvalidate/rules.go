@@ -411,7 +411,7 @@ func (p toolPlan) failedOnlySchema(v *middleware.Verdict) bool {
 	}
 	return !slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool {
 		switch i.Code {
-		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable, codeToolChoice,
+		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable, codeToolChoice, codeParallel,
 			"syntax", "trailing_data", "utf8", "size", "depth", "number", "unchecked":
 			return true
 		}

@@ -43,6 +43,7 @@ type validateStep struct {
 	fault         fault                // of last
 	faultReasked  bool                 // the step has re-asked because of a fault
 	tokensRaised  bool                 // the length limit was raised
+	askedForOne   bool                 // the step has re-asked for one call instead of several
 }
 
 // newStep returns the step for req. It wraps the caller's sink twice: trackSink
@@ -268,6 +269,9 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 	for v := range s.invalid() {
 		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
 	}
+	if s.askedForOne && s.onlyCountFaults() {
+		limit = s.attempt
+	}
 	if s.isRepeating(loopstate.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
 	}
@@ -338,7 +342,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		whole := s.outputValidation()
 		e := s.outputError(reasons...)
 		e.attempts = s.attempt
-		e.Replies = batch.Replies(whole.verdicts, s.v.o.Batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
+		e.Replies = batch.Replies(whole.verdicts, s.v.batchPolicy(s.req), s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
 		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
 		s.noteAll(whole)                                       // the replies may have added notes
 		return nil, e

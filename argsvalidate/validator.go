@@ -102,6 +102,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	j.kept = t.Beside
 	err := j.validate(ctx, t.Truncated)
 	if err == nil {
+		j.enforceChoice()
 		err = j.runAllRules(ctx)
 	}
 	switch {
@@ -112,7 +113,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	case anyInvalid(j.verdicts):
 		e := j.newError(ErrInvalid)
 		if !t.NoReplies {
-			e.Replies = batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, &j, 1, false, false))
+			e.Replies = batch.Replies(j.verdicts, v.batchPolicy(req), v.render(ctx, &j, 1, false, false))
 		}
 		return j.verdicts, e
 	}
@@ -172,6 +173,7 @@ const (
 	codeUnusable     = "unusable_schema"
 	codeToolChoice   = "tool_choice"
 	codeEmpty        = "empty"
+	codeParallel     = "parallel_calls"
 )
 
 // validation is the validation of the calls of one message.
@@ -317,23 +319,6 @@ func (j *validation) unknownTool(ctx context.Context) []middleware.Issue {
 
 func issue(code, pointer, message string) []middleware.Issue {
 	return []middleware.Issue{{Code: code, Pointer: pointer, Message: message}}
-}
-
-// enforceChoice makes all calls invalid if the request requires a call to one tool,
-// and neither the message nor the kept batch has a call to it.
-func (j *validation) enforceChoice() {
-	only := j.req.ToolChoice.Name
-	if only == "" || !j.tools.find(only, "").declared() ||
-		slices.ContainsFunc(j.kept, func(c middleware.ToolCall) bool { return c.Name == only }) ||
-		slices.ContainsFunc(j.verdicts, func(v middleware.Verdict) bool { return v.Call.Name == only || !validated(v.Call.Kind) }) {
-		return
-	}
-	for i := range j.calls {
-		if v := &j.verdicts[i]; v.OK() {
-			v.Issues = issue(codeToolChoice, "", fmt.Sprintf("the tool %s must be called now, and this is a call to another tool", text.Label(only)))
-			v.Call, v.Changes = j.calls[i], nil
-		}
-	}
 }
 
 // notChecked is the message for a call that a rule could not decide. It does not

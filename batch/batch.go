@@ -81,14 +81,15 @@ func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.V
 //
 // A verdict with the issue too_many_calls is the verdict on the first call past a
 // limit. This call and all later calls get no reply. The text that render returns
-// for it is appended to the last reply, and the notice asks for no call again.
+// for it is appended to the last reply, and the notice asks for no call again. Nor does the
+// notice beside a call with the issue parallel_calls.
 func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Verdict) string) []middleware.Message {
 	notice := reissueNotice
 	if p == KeepValid {
 		notice = keepNotice
 	}
 	answered := withinLimit(verdicts)
-	if len(answered) < len(verdicts) {
+	if len(answered) < len(verdicts) || slices.ContainsFunc(verdicts, func(v middleware.Verdict) bool { return hasCode(v, codeParallel) }) {
 		notice = tooManyNotice
 	}
 	replies := make([]middleware.Message, len(answered))

@@ -67,11 +67,12 @@ func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spli
 }
 
 // reissued reports whether fixed has, in the same order, a call with the name
-// and kind of each call of kept. Any call matches a call to an unknown tool.
+// and kind of each call of kept. Any call matches a call to an unknown tool, and to a tool
+// that may not be called.
 func reissued(kept []middleware.ToolCall, verdicts []middleware.Verdict, fixed []middleware.ToolCall) bool {
 	n := 0
 	for _, c := range fixed {
-		if n < len(kept) && (toolOf(c) == toolOf(kept[n]) || hasCode(verdicts[n], codeUnknownTool)) {
+		if n < len(kept) && (toolOf(c) == toolOf(kept[n]) || hasCode(verdicts[n], codeUnknownTool) || hasCode(verdicts[n], codeToolChoice)) {
 			n++
 		}
 	}
@@ -205,6 +206,8 @@ func (m *matcher) byAnyUnknown(middleware.ToolCall) int {
 const (
 	codeUnknownTool = "unknown_tool"
 	codeTooMany     = "too_many_calls"
+	codeToolChoice  = "tool_choice"
+	codeParallel    = "parallel_calls"
 )
 
 func hasCode(v middleware.Verdict, code string) bool {

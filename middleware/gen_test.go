@@ -92,9 +92,11 @@ func drawRequest(t *rapid.T) middleware.Request {
 		ToolChoice: middleware.ToolChoice{
 			Mode: middleware.ToolMode(rapid.SampledFrom([]string{"", "none", "required"}).Draw(t, "mode")), Name: plainText().Draw(t, "only tool"),
 		},
-		MaxTokens: rapid.Int().Draw(t, "max tokens"),
-		Stop:      list(t, "stop", func(t *rapid.T) string { return plainText().Draw(t, "stop word") }),
-		Params:    rawJSON().Draw(t, "params"), Native: drawNative(t),
+		AllowedTools:    list(t, "allowed tools", func(t *rapid.T) string { return plainText().Draw(t, "allowed tool") }),
+		NoParallelCalls: rapid.Bool().Draw(t, "no parallel calls"),
+		MaxTokens:       rapid.Int().Draw(t, "max tokens"),
+		Stop:            list(t, "stop", func(t *rapid.T) string { return plainText().Draw(t, "stop word") }),
+		Params:          rawJSON().Draw(t, "params"), Native: drawNative(t),
 	}
 	if rapid.Bool().Draw(t, "temperature set") {
 		f := rapid.Float64Range(-2, 2).Draw(t, "temperature")

@@ -11,13 +11,18 @@ import (
 // default. A middleware must not modify the Request that it receives; it
 // modifies a Clone.
 type Request struct {
-	Model       string     `json:"model,omitzero"`
-	Messages    []Message  `json:"messages,omitzero"` // system messages come first; some dialects allow them in other places too
-	Tools       []Tool     `json:"tools,omitzero"`
-	ToolChoice  ToolChoice `json:"tool_choice,omitzero"`
-	Temperature *float64   `json:"temperature,omitzero"`
-	MaxTokens   int        `json:"max_tokens,omitzero"` // of the response; 0 means the provider's default, or 4,096 if the provider requires a number (Anthropic)
-	Stop        []string   `json:"stop,omitzero"`
+	Model      string     `json:"model,omitzero"`
+	Messages   []Message  `json:"messages,omitzero"` // system messages come first; some dialects allow them in other places too
+	Tools      []Tool     `json:"tools,omitzero"`
+	ToolChoice ToolChoice `json:"tool_choice,omitzero"`
+	// AllowedTools are the names of the tools that the model may call; nil means all, and an
+	// empty list means none. The name of a namespace allows its tools. A codec without a
+	// place for it fails with ErrUnencodable, unless ToolChoice makes it superfluous.
+	AllowedTools    []string `json:"allowed_tools,omitzero"`
+	NoParallelCalls bool     `json:"no_parallel_calls,omitzero"` // a message has one tool call at most; a codec without a place for it fails with ErrUnencodable if there are tools
+	Temperature     *float64 `json:"temperature,omitzero"`
+	MaxTokens       int      `json:"max_tokens,omitzero"` // of the response; 0 means the provider's default, or 4,096 if the provider requires a number (Anthropic)
+	Stop            []string `json:"stop,omitzero"`
 	// Output is a JSON Schema that the text of the answer has to fit: response_format of OpenAI
 	// Chat, format of Ollama. It is written, and not read from a body. A codec without a place for it, and
 	// a body with a form of its own, fail with ErrUnencodable.
@@ -52,6 +57,18 @@ const (
 	ToolRequired ToolMode = "required"
 )
 
+// Allows reports whether ToolChoice and AllowedTools let the model call t. A model may call
+// further tools beside the one that ToolChoice names.
+func (r *Request) Allows(t Tool) bool {
+	switch {
+	case r.ToolChoice.Name != "" && r.ToolChoice.Name == t.Name:
+		return true
+	case r.ToolChoice.Name == "" && r.ToolChoice.Mode == ToolNone:
+		return false
+	}
+	return r.AllowedTools == nil || slices.Contains(r.AllowedTools, t.Name) || t.Namespace != "" && slices.Contains(r.AllowedTools, t.Namespace)
+}
+
 // Clone returns a deep copy. Native values are immutable, so the copy shares
 // them.
 func (r *Request) Clone() *Request {
@@ -64,7 +81,7 @@ func (r *Request) Clone() *Request {
 	if r.Temperature != nil {
 		c.Temperature = new(*r.Temperature)
 	}
-	c.Stop = slices.Clone(r.Stop)
+	c.Stop, c.AllowedTools = slices.Clone(r.Stop), slices.Clone(r.AllowedTools)
 	c.Output, c.Params = bytes.Clone(r.Output), bytes.Clone(r.Params)
 	c.Header = maps.Clone(r.Header)
 	for k, v := range c.Header {

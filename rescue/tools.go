@@ -23,12 +23,13 @@ type tools struct {
 	views     map[string]*view.View
 }
 
-// newTools reads the tool choice too: a forced tool is the only one offered.
+// newTools reads the tool choice too: a forced tool is the only one offered, and a list of
+// allowed tools limits what is.
 func newTools(req *middleware.Request) *tools {
 	t := &tools{model: strings.ToLower(req.Model), wantsJSON: sync.OnceValue(func() bool { return wantsJSON(req) })}
 	choice := req.ToolChoice
 	for _, tool := range req.Tools {
-		offered := choice.Name == "" && choice.Mode != middleware.ToolNone || choice.Name == tool.Name
+		offered := choice.Name == "" && req.Allows(tool) || choice.Name == tool.Name
 		if tool.Kind != middleware.KindFunction || tool.Name == "" || !offered {
 			continue
 		}

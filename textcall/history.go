@@ -31,6 +31,7 @@ func (s *textStep) textual() *middleware.Request {
 	if len(r.Tools) == 0 {
 		r.Tools, r.ToolChoice.Mode = nil, middleware.ToolAuto
 	}
+	r.AllowedTools, r.NoParallelCalls = s.allowedLeft(r), len(r.Tools) > 0 && r.NoParallelCalls
 	if !s.offered {
 		return r
 	}
@@ -40,6 +41,14 @@ func (s *textStep) textual() *middleware.Request {
 	}
 	r.Stop = withStop(r.Stop, s.stop())
 	return r.WithSystem(s.instructions(s.tools))
+}
+
+// allowedLeft returns the allowed tools among those that r still has, nil for no limit.
+func (s *textStep) allowedLeft(r *middleware.Request) []string {
+	if r.AllowedTools == nil || len(r.Tools) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(r.AllowedTools, func(name string) bool { return s.tools.declares(name) })
 }
 
 // maxStops is the number of stop words that OpenAI accepts (API reference, stop). The text is

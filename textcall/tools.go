@@ -17,7 +17,8 @@ type toolset struct {
 	must     bool              // a tool must be called
 }
 
-// newToolset reads the tools and the tool choice. A forced tool is the only one that is offered.
+// newToolset reads the tools and the tool choice. A forced tool is the only one that is offered,
+// and a list of allowed tools limits what is.
 // If the provider forces a tool of another kind, no function tool is offered.
 func newToolset(req *middleware.Request) toolset {
 	var t toolset
@@ -29,9 +30,10 @@ func newToolset(req *middleware.Request) toolset {
 	switch only, known := t.find(req.ToolChoice.Name); {
 	case req.ToolChoice.Name != "" && known:
 		t.callable, t.only, t.must = []middleware.Tool{only}, req.ToolChoice.Name, true
-	case req.ToolChoice.Name != "" || req.ToolChoice.Mode == middleware.ToolNone:
+	case req.ToolChoice.Name != "":
 	default:
-		t.callable, t.must = t.declared, len(t.declared) > 0 && req.ToolChoice.Mode == middleware.ToolRequired
+		t.callable = slices.DeleteFunc(slices.Clone(t.declared), func(tool middleware.Tool) bool { return !req.Allows(tool) })
+		t.must = len(t.callable) > 0 && req.ToolChoice.Mode == middleware.ToolRequired
 	}
 	return t
 }

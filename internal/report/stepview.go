@@ -42,7 +42,7 @@ func ViewStep(s *Step) []AttemptView {
 			w.Usage = fmt.Sprintf("%s tokens in, %s out", text.Number(u.InputTokens), text.Number(u.OutputTokens))
 		}
 		for _, issue := range a.Issues[:min(len(a.Issues), maxFaults)] {
-			w.Issues = append(w.Issues, Visible(text.Clip(issue.Code+": "+issue.Message, maxText), false))
+			w.Issues = append(w.Issues, text.Visible(text.Clip(issue.Code+": "+issue.Message, maxText), false))
 		}
 		for n := range a.Calls {
 			c := &a.Calls[n]

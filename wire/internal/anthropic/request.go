@@ -92,6 +92,9 @@ func (h *request) readSystem(root rawjson.Value) error {
 // EncodeRequest writes a request. A fresh request without MaxTokens
 // allows 4,096: the wire demands a number.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	if err := codec.ChoiceWithout(req, true, false); err != nil {
+		return nil, err
+	}
 	return on.EncodeRequest(req, readRequest, edit, fresh)
 }
 
@@ -123,8 +126,8 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 	}
 	e.Elements("messages", messages)
 	e.Elements("tools", tools)
-	if req.ToolChoice != was.ToolChoice {
-		e.Put(choice(req.ToolChoice)...)
+	if !codec.SameChoice(req, was) || req.NoParallelCalls != was.NoParallelCalls {
+		e.Put(choice(was, req)...)
 	}
 	return e.Apply(doc)
 }
@@ -201,8 +204,8 @@ func fresh(req *middleware.Request) (string, error) {
 		system.Raw = freshContent(prompt)
 	}
 	members := append(settings(req), system, lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools), lens.Flag("stream", req.Sink != nil))
-	if req.ToolChoice != (middleware.ToolChoice{}) {
-		members = append(members, choice(req.ToolChoice)...)
+	if c, _ := codec.Choice(req); c != (middleware.ToolChoice{}) || req.NoParallelCalls && len(tools) > 0 {
+		members = append(members, choice(&middleware.Request{}, req)...)
 	}
 	params, _ := codec.ParseObject(string(req.Params)) // WithParams returns the error
 	return on.WithParams(append(members, container(params.Get("container"), req.Messages)), req.Params)
@@ -216,6 +219,7 @@ const maxTokens = 4096
 //
 //	"tool_choice": {"type": "auto" or "any" or "none"} or {"type": "tool", "name": …}
 //
+// The choice may have "disable_parallel_tool_use" too: then the model makes one call at most.
 // The model is "" where a cloud has it in the path.
 func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 	if r.Model, err = on.Text(root, "model"); err != nil {
@@ -227,6 +231,7 @@ func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 		r.Stop = append(r.Stop, v.Str())
 	}
 	choice := root.Get("tool_choice")
+	r.NoParallelCalls = choice.Get(oneCall).Raw() == "true"
 	switch choice.Get("type").Str() {
 	case "none":
 		r.ToolChoice.Mode = middleware.ToolNone
@@ -237,6 +242,9 @@ func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 	}
 	return err
 }
+
+// oneCall is the member of tool_choice that limits a message to one call.
+const oneCall = "disable_parallel_tool_use"
 
 // settings projects all but the tool choice.
 func settings(r *middleware.Request) []lens.Member {
@@ -252,10 +260,10 @@ func settings(r *middleware.Request) []lens.Member {
 	}
 }
 
-// choice projects a tool choice. Other members, such as
-// disable_parallel_tool_use, stay where they have a meaning.
-func choice(c middleware.ToolChoice) []lens.Member {
+// choice projects the tool choice of req. Other members stay where they have a meaning.
+func choice(was, req *middleware.Request) []lens.Member {
 	kind := "auto"
+	c, _ := codec.Choice(req)
 	switch {
 	case c.Name != "":
 		kind = "tool"
@@ -265,8 +273,8 @@ func choice(c middleware.ToolChoice) []lens.Member {
 		kind = "any"
 	}
 	members := []lens.Member{lens.Text("tool_choice/type", kind), lens.Word("tool_choice/name", c.Name)}
-	if kind == "none" {
-		members = append(members, lens.None("tool_choice/disable_parallel_tool_use"))
+	if kind == "none" || req.NoParallelCalls != was.NoParallelCalls {
+		members = append(members, lens.Flag("tool_choice/"+oneCall, req.NoParallelCalls && kind != "none"))
 	}
 	return members
 }

@@ -1,6 +1,9 @@
 package chat
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -121,7 +124,7 @@ func freshRequest(req *middleware.Request) (string, error) {
 	}
 	members := []lens.Member{lens.Word("model", req.Model), lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
 	if len(tools) > 0 {
-		members = append(members, lens.Raw("tool_choice", choiceText(req)))
+		members = append(members, lens.Raw("tool_choice", choiceText(req)), lens.Off(parallel, !req.NoParallelCalls))
 	}
 	members = append(members, lens.Float("temperature", req.Temperature))
 	if params, _ := codec.ParseObject(string(req.Params)); !params.Get(limits[1]).Exists() {
@@ -159,9 +162,13 @@ func readSettings(v rawjson.Value, req *middleware.Request) (err error) {
 	if !choice.Exists() {
 		choice = v.Get("function_call") // the old name
 	}
-	req.ToolChoice = readChoice(choice)
+	req.ToolChoice, req.AllowedTools = readChoice(choice)
+	req.NoParallelCalls = v.Get(parallel).Raw() == "false"
 	return err
 }
+
+// parallel is the member that limits a message to one call.
+const parallel = "parallel_tool_calls"
 
 // limits are the two names of the bound on the answer, the newer one first.
 var limits = []string{"max_completion_tokens", "max_tokens"}
@@ -172,24 +179,38 @@ var limits = []string{"max_completion_tokens", "max_tokens"}
 //	{"type": "function", "function": {"name": …}} or {"name": …}
 //	{"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}
 //
-// The list of allowed tools has no neutral form: its mode is read.
-func readChoice(v rawjson.Value) middleware.ToolChoice {
+// Some servers take the mode and the list in the outer object, as Responses has them.
+func readChoice(v rawjson.Value) (c middleware.ToolChoice, allowed []string) {
 	word := v.Str()
-	if v.Kind() == rawjson.Object {
-		for _, holder := range []rawjson.Value{v.Get("function"), v.Get("custom"), v} {
-			if name := holder.Get("name").Str(); name != "" {
-				return middleware.ToolChoice{Name: name}
-			}
-		}
-		word = v.Get("allowed_tools").Get("mode").Str()
+	if list, _ := allowedIn(v); list.Exists() {
+		word, allowed = list.Get("mode").Str(), codec.AllowedNames(list.Get("tools"), nameIn)
+	} else if v.Kind() == rawjson.Object {
+		c.Name = nameIn(v)
 	}
 	switch word {
 	case "none":
-		return middleware.ToolChoice{Mode: middleware.ToolNone}
+		c.Mode = middleware.ToolNone
 	case "required", "any":
-		return middleware.ToolChoice{Mode: middleware.ToolRequired}
+		c.Mode = middleware.ToolRequired
 	}
-	return middleware.ToolChoice{}
+	return c, allowed
+}
+
+// nameIn returns the name of the tool that an object chooses, "" if it has none.
+func nameIn(v rawjson.Value) string {
+	return codec.FirstText(v.Get("function").Get("name"), v.Get("custom").Get("name"), v.Get("name"))
+}
+
+// allowedIn returns what has the mode and the list of allowed tools in a choice of tools, absent
+// without a list, and its path in the request.
+func allowedIn(v rawjson.Value) (rawjson.Value, string) {
+	switch {
+	case v.Get("allowed_tools").Kind() == rawjson.Object:
+		return v.Get("allowed_tools"), "tool_choice/allowed_tools"
+	case v.Get("type").Str() == "allowed_tools":
+		return v, "tool_choice"
+	}
+	return rawjson.Value{}, ""
 }
 
 // editSettings puts the settings in which req differs from is into an edit of v. Without
@@ -202,14 +223,17 @@ func editSettings(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) er
 		}
 		e.Put(output(req))
 	}
-	if len(req.Tools) == 0 && req.ToolChoice == (middleware.ToolChoice{}) && len(is.Tools) > 0 && v.Get("tools").Len() > 0 {
-		e.Put(lens.None("tool_choice"), lens.None("parallel_tool_calls"))
+	if len(req.Tools) == 0 && codec.SameChoice(req, &middleware.Request{}) && len(is.Tools) > 0 && v.Get("tools").Len() > 0 {
+		e.Put(lens.None("tool_choice"), lens.None(parallel))
 		return nil
 	}
-	if req.ToolChoice == is.ToolChoice {
+	if req.NoParallelCalls != is.NoParallelCalls {
+		e.Put(lens.Off(parallel, !req.NoParallelCalls))
+	}
+	if codec.SameChoice(req, is) {
 		return nil
 	}
-	m, err := choice(v, req)
+	m, err := choice(v, is, req)
 	e.Put(m)
 	return err
 }
@@ -244,17 +268,18 @@ func settings(v rawjson.Value, req *middleware.Request) []lens.Member {
 
 // choice returns the member that another choice of tools changes. The list of
 // allowed tools stays where only its mode does.
-func choice(v rawjson.Value, req *middleware.Request) (lens.Member, error) {
+func choice(v rawjson.Value, is, req *middleware.Request) (lens.Member, error) {
 	const function = "function_call"
-	mode, only := req.ToolChoice.Mode, req.ToolChoice.Name
+	c, allowed := codec.Choice(req)
+	mode, only := c.Mode, c.Name
+	list, place := allowedIn(v.Get("tool_choice"))
 	switch {
-	case v.Get("tool_choice").Get("allowed_tools").Kind() == rawjson.Object && only == "" && mode != middleware.ToolNone:
-		if mode == middleware.ToolAuto {
-			mode = "auto"
-		}
-		return lens.Text("tool_choice/allowed_tools/mode", string(mode)), nil
+	case list.Exists() && slices.Equal(allowed, is.AllowedTools) && only == "" && mode != middleware.ToolNone:
+		return lens.Text(place+"/mode", cmp.Or(string(mode), "auto")), nil
 	case !isOld(v) || v.Get("tool_choice").Exists(): // which is the one that is read
 		return lens.Raw("tool_choice", choiceText(req)), nil
+	case allowed != nil:
+		return lens.Member{}, codec.Unencodablef("function_call cannot list allowed tools")
 	case only != "":
 		return lens.Raw(function, codec.Object(lens.Text("name", only))), nil
 	case mode == middleware.ToolRequired:
@@ -265,15 +290,20 @@ func choice(v rawjson.Value, req *middleware.Request) (lens.Member, error) {
 
 // choiceText writes req's choice of tools; "" is the default.
 func choiceText(req *middleware.Request) string {
-	c := req.ToolChoice
-	if c.Name == "" {
-		return lens.Word("", string(c.Mode)).Raw
-	}
-	kind := "function"
-	for _, t := range req.Tools {
-		if t.Name == c.Name && t.Kind == middleware.KindCustom {
+	c, allowed := codec.Choice(req)
+	entry := func(name string) string {
+		kind := "function"
+		if slices.ContainsFunc(req.Tools, func(t middleware.Tool) bool { return t.Name == name && t.Kind == middleware.KindCustom }) {
 			kind = "custom"
 		}
+		return on.Object(lens.Text("type", kind), lens.Text(kind+"/name", name))
 	}
-	return on.Object(lens.Text("type", kind), lens.Text(kind+"/name", c.Name))
+	switch {
+	case c.Name != "":
+		return entry(c.Name)
+	case allowed != nil:
+		return on.Object(lens.Text("type", "allowed_tools"), lens.Text("allowed_tools/mode", cmp.Or(string(c.Mode), "auto")),
+			lens.List("allowed_tools/tools", lens.TextsOf(allowed, entry)))
+	}
+	return lens.Word("", string(c.Mode)).Raw
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -47,8 +48,52 @@ func SameMessage(a, b middleware.Message) bool {
 // SameRequest reports whether a and b differ in nothing that a codec writes into
 // the body that both came from.
 func SameRequest(a, b *middleware.Request) bool {
-	return a.Model == b.Model && a.ToolChoice == b.ToolChoice && a.MaxTokens == b.MaxTokens && bytes.Equal(a.Output, b.Output) &&
+	return a.Model == b.Model && SameChoice(a, b) && a.NoParallelCalls == b.NoParallelCalls && a.MaxTokens == b.MaxTokens && bytes.Equal(a.Output, b.Output) &&
 		SameFloat(a.Temperature, b.Temperature) && slices.Equal(a.Stop, b.Stop) && SameMessages(a.Messages, b.Messages) && SameTools(a.Tools, b.Tools)
+}
+
+// SameChoice reports whether a and b let the model call the same tools.
+func SameChoice(a, b *middleware.Request) bool {
+	return a.ToolChoice == b.ToolChoice && slices.Equal(a.AllowedTools, b.AllowedTools) && (a.AllowedTools == nil) == (b.AllowedTools == nil)
+}
+
+// Choice returns the tool choice of req, and the names to which it limits the model: nil if it
+// has no list, names the one tool, or allows none.
+func Choice(req *middleware.Request) (c middleware.ToolChoice, allowed []string) {
+	c = req.ToolChoice
+	switch {
+	case c.Name != "" || c.Mode == middleware.ToolNone:
+		return c, nil
+	case req.AllowedTools != nil && len(req.AllowedTools) == 0:
+		return middleware.ToolChoice{Mode: middleware.ToolNone}, nil
+	}
+	return c, req.AllowedTools
+}
+
+// AllowedNames returns the names in a list of allowed tools, as name reads one. It is nil if
+// the list is empty or has an entry without a name: then it does not tell which tools it allows.
+func AllowedNames(list rawjson.Value, name func(rawjson.Value) string) []string {
+	var names []string
+	for v := range list.Each() {
+		n := name(v)
+		if n == "" {
+			return nil
+		}
+		names = append(names, n)
+	}
+	return names
+}
+
+// ChoiceWithout is ErrUnencodable if req limits the model in a way that a format has no place
+// for: lists or the number of calls.
+func ChoiceWithout(req *middleware.Request, lists, number bool) error {
+	switch _, allowed := Choice(req); {
+	case lists && allowed != nil:
+		return Unencodablef("a list of allowed tools")
+	case number && req.NoParallelCalls && len(req.Tools) > 0:
+		return Unencodablef("a limit of one tool call")
+	}
+	return nil
 }
 
 // SameResponse is SameRequest for answers.

@@ -118,6 +118,9 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		demanded.Tools[i].Strict = false
 		req = &demanded
 	}
+	if err := codec.ChoiceWithout(req, false, true); err != nil {
+		return nil, err
+	}
 	return on.EncodeRequest(req, readRequest, edit, fresh)
 }
 
@@ -154,8 +157,8 @@ func edit(doc *rawjson.Doc, _, req *middleware.Request) (string, error) {
 			edit.Put(lens.None("tools"))
 		}
 	}
-	if req.ToolChoice != h.is.ToolChoice {
-		edit.Put(choice(req.ToolChoice)...)
+	if !codec.SameChoice(req, &h.is) {
+		edit.Put(choice(req)...)
 	}
 	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
 	return edit.Apply(doc)
@@ -202,8 +205,8 @@ func fresh(req *middleware.Request) (string, error) {
 		return "", err
 	}
 	members := []lens.Member{lens.List("systemInstruction/parts", system), lens.Raw("contents", codec.Array(contents)), lens.List("tools", tools)}
-	if req.ToolChoice != (middleware.ToolChoice{}) {
-		members = append(members, choice(req.ToolChoice)...)
+	if !codec.SameChoice(req, &middleware.Request{}) {
+		members = append(members, choice(req)...)
 	}
 	members = append(members, settings(req)...)
 	return on.WithParams(members, req.Params)
@@ -211,7 +214,7 @@ func fresh(req *middleware.Request) (string, error) {
 
 // modes are the modes of a tool choice by their number: a client may ask for
 // enums as numbers.
-var modes = map[string]string{"1": "AUTO", "2": "ANY", "3": "NONE"}
+var modes = map[string]string{"1": "AUTO", "2": "ANY", "3": "NONE", "4": "VALIDATED"}
 
 // readSettings reads the settings of the generation and the tool choice into r:
 //
@@ -219,8 +222,8 @@ var modes = map[string]string{"1": "AUTO", "2": "ANY", "3": "NONE"}
 //	"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["wind"]}}
 //
 // Both objects hold more, which stays as it is. The mode VALIDATED leaves the model
-// the choice. ANY with one allowed name is the choice of that tool; with several
-// names it is a required call, because the neutral form has no list of names.
+// the choice. ANY with one allowed name is the choice of that tool. In both modes the names
+// limit the model; in other modes they have no meaning.
 func readSettings(root rawjson.Value, req *middleware.Request) error {
 	r := on.Reader()
 	config := r.Kind(root, "generationConfig", rawjson.Object)
@@ -232,6 +235,9 @@ func readSettings(root rawjson.Value, req *middleware.Request) error {
 	word := strings.ToUpper(mode.Str())
 	if mode.Kind() == rawjson.Number {
 		word = modes[mode.Raw()]
+	}
+	if word == "ANY" || word == "VALIDATED" {
+		req.AllowedTools = allowed
 	}
 	switch {
 	case word == "NONE":
@@ -253,11 +259,12 @@ func settings(r *middleware.Request) []lens.Member {
 	}
 }
 
-// choice projects a tool choice. Unlike settings, a changed choice is written as a whole. The
-// neutral form cannot hold every mode with a list of names, so two different choices may have
-// equal projections, which would hide the change.
-func choice(c middleware.ToolChoice) []lens.Member {
-	mode, allowed := "AUTO", []string(nil)
+// choice projects a tool choice. Unlike settings, a changed choice is written as a whole: AUTO
+// and VALIDATED are one mode in the neutral form, so two different choices may have equal
+// projections, which would hide the change.
+func choice(req *middleware.Request) []lens.Member {
+	mode := "AUTO"
+	c, allowed := codec.Choice(req)
 	switch {
 	case c.Name != "":
 		mode, allowed = "ANY", []string{c.Name}
@@ -265,6 +272,8 @@ func choice(c middleware.ToolChoice) []lens.Member {
 		mode = "NONE"
 	case c.Mode == middleware.ToolRequired:
 		mode = "ANY"
+	case allowed != nil:
+		mode = "VALIDATED"
 	}
 	const config = "toolConfig/functionCallingConfig/"
 	return []lens.Member{lens.Text(config+"mode", mode), lens.Words(config+"allowedFunctionNames", allowed)}

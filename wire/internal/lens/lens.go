@@ -287,6 +287,14 @@ func Flag(key string, is bool) Member {
 	return Raw(key, "true")
 }
 
+// Off is a member that is false, none for true.
+func Off(key string, is bool) Member {
+	if is {
+		return None(key)
+	}
+	return Raw(key, "false")
+}
+
 // Differ returns the members of now that are not in was: the members that an edit has to set.
 // A key of was that now does not have is ignored, so project the same keys from both values.
 func Differ(was, now []Member) []Member {

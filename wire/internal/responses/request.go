@@ -116,8 +116,12 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 	root := doc.Root()
 	edit := on.Edit(root)
 	edit.Put(lens.Differ(settings(was), settings(req))...)
-	if req.ToolChoice != was.ToolChoice && (req.ToolChoice != middleware.ToolChoice{} || on.Get(root, "tool_choice").Exists()) {
-		edit.Put(choiceMember(root.Get("tool_choice"), req))
+	if !codec.SameChoice(req, was) && (!codec.SameChoice(req, &middleware.Request{}) || on.Get(root, "tool_choice").Exists()) {
+		old := root.Get("tool_choice")
+		if !slices.Equal(req.AllowedTools, was.AllowedTools) {
+			old = rawjson.Value{} // the list is written anew
+		}
+		edit.Put(choiceMember(old, req))
 	}
 	tools, err := h.toolTexts(req)
 	if err != nil {
@@ -195,11 +199,11 @@ func fresh(req *middleware.Request) (string, error) {
 		return "", err
 	}
 	all, choice := settings(req), lens.None("tool_choice")
-	if req.ToolChoice != (middleware.ToolChoice{}) {
+	if !codec.SameChoice(req, &middleware.Request{}) {
 		choice = choiceMember(rawjson.Value{}, req)
 	}
 	return on.WithParams([]lens.Member{all[0], first, lens.Raw("input", codec.Array(items)), lens.List("tools", tools), choice,
-		all[1], all[2], lens.Flag("stream", req.Sink != nil)}, req.Params)
+		all[1], all[2], all[3], lens.Flag("stream", req.Sink != nil)}, req.Params)
 }
 
 // input turns the messages of a request into the items of its input.
@@ -434,7 +438,8 @@ func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 	if on.Get(root, "conversation").Kind() != rawjson.String {
 		in.Kind(root, "conversation", rawjson.Object)
 	}
-	r.ToolChoice, err = readChoice(on.Get(root, "tool_choice"))
+	r.NoParallelCalls = on.Get(root, "parallel_tool_calls").Raw() == "false"
+	r.ToolChoice, r.AllowedTools, err = readChoice(on.Get(root, "tool_choice"))
 	return cmp.Or(in.Err, err)
 }
 
@@ -445,6 +450,7 @@ func settings(r *middleware.Request) []lens.Member {
 		lens.Word("model", r.Model),
 		lens.Float("temperature", r.Temperature),
 		lens.Count("max_output_tokens", int64(r.MaxTokens)),
+		lens.Off("parallel_tool_calls", !r.NoParallelCalls),
 	}
 }
 
@@ -466,9 +472,12 @@ func readProvider(root rawjson.Value) provider {
 //	{"type": "function", "name": …} or {"type": "web_search"}
 //	{"type": "allowed_tools", "mode": …, "tools": […]}
 //
-// A hosted tool goes by its type, a server of tools by its label. The list is not
-// seen: every tool of it is one of the request.
-func readChoice(v rawjson.Value) (c middleware.ToolChoice, err error) {
+// A hosted tool goes by its type, a server of tools by its label. A list with the search for
+// tools does not tell which tools it allows.
+func readChoice(v rawjson.Value) (c middleware.ToolChoice, allowed []string, err error) {
+	name := func(v rawjson.Value) string {
+		return codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type"))
+	}
 	switch v.Kind() {
 	case rawjson.Invalid:
 	case rawjson.String:
@@ -476,13 +485,23 @@ func readChoice(v rawjson.Value) (c middleware.ToolChoice, err error) {
 	case rawjson.Object:
 		if v.Get("type").Str() == "allowed_tools" {
 			c.Mode = modeOf(v.Get("mode").Str())
+			allowed = codec.AllowedNames(v.Get("tools"), func(v rawjson.Value) string {
+				switch n := name(v); n {
+				case "tool_search", "function", "custom":
+					return ""
+				case "computer_use_preview":
+					return "computer"
+				default:
+					return n
+				}
+			})
 		} else {
-			c.Name = codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type"))
+			c.Name = name(v)
 		}
 	default:
 		err = codec.Shapef("%s where tool_choice should be", v.Kind())
 	}
-	return c, err
+	return c, allowed, err
 }
 
 // modeOf passes on a word that it does not know.
@@ -496,23 +515,28 @@ func modeOf(word string) middleware.ToolMode {
 // choiceMember projects the tool choice of r. A mode goes into the list of
 // allowed tools, if old is one, but for none.
 func choiceMember(old rawjson.Value, r *middleware.Request) lens.Member {
-	c, word := r.ToolChoice, "auto"
+	word := "auto"
+	c, allowed := codec.Choice(r)
 	switch {
 	case c.Name != "":
-		return lens.Raw("tool_choice", toolChoice(r))
+		return lens.Raw("tool_choice", toolChoice(r, c.Name))
 	case c.Mode != middleware.ToolAuto:
 		word = string(c.Mode)
 	}
 	if old.Get("type").Str() == "allowed_tools" && c.Mode != middleware.ToolNone {
 		return lens.Text("tool_choice/mode", word)
 	}
+	if allowed != nil {
+		tools := lens.TextsOf(allowed, func(name string) string { return toolChoice(r, name) })
+		return lens.Raw("tool_choice", on.Object(lens.Text("type", "allowed_tools"), lens.Text("mode", word), lens.List("tools", tools)))
+	}
 	return lens.Text("tool_choice", word)
 }
 
-// toolChoice returns the choice of the one tool that r names. Its type is the type of the
+// toolChoice returns the choice of the tool of that name. Its type is the type of the
 // tool; a name without a tool is taken for a function.
-func toolChoice(r *middleware.Request) string {
-	name, kind := r.ToolChoice.Name, "function"
+func toolChoice(r *middleware.Request, name string) string {
+	kind := "function"
 	for _, t := range r.Tools {
 		if t.Name != name {
 			continue

@@ -82,6 +82,8 @@ var codeText = map[string]string{
 	"depth":                "The arguments are nested too deeply.",
 	"number":               "A number is too long.",
 	"too_many_calls":       "The message has too many calls.",
+	"tool_choice":          "The request forbids this call: its tool choice or its list of allowed tools.",
+	"parallel_calls":       "The request allows one call in a message, and this is a further one.",
 	"duplicate_key":        "An object has two members of one key.",
 	"not_object":           "The arguments are JSON, but not an object.",
 	"truncated":            "The answer was cut off in the call.",
