@@ -152,8 +152,10 @@ func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	defer u.mu.Unlock()
 	// A response that came behind a re-ask has two ids: the one that the client was shown,
 	// and the provider's.
+	// A re-ask in a conversation sends new items only, and one behind code that ran names its container.
 	client := u.sent(r.Header.Get(requestHeader))
-	if client != nil && !u.format.Extends(previous.ReplaceAll(client, anyResponse), previous.ReplaceAll(body, anyResponse)) {
+	follows := strict.ConversationID(body) != "" || bytes.Contains(body, []byte(`"container":`)) && !bytes.Contains(client, []byte(`"container":`))
+	if client != nil && !follows && !u.format.Extends(previous.ReplaceAll(client, anyResponse), previous.ReplaceAll(body, anyResponse)) {
 		u.changed++
 	}
 	known := body
