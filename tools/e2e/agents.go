@@ -20,6 +20,9 @@ func platform() string {
 // told so: the shortest that all of them accept.
 const idle = "10000" // ms
 
+// compacts is the number of tokens at which clients compact their history that can be told so.
+const compacts = "100000"
+
 // agents are coding agents, each with the formats in which it asks.
 var agents = []client{
 	{
@@ -48,6 +51,8 @@ var agents = []client{
 			config := `model = "scripted"
 model_provider = "scripted"
 model_supports_reasoning_summaries = true
+model_context_window = 200000
+model_auto_compact_token_limit = ` + compacts + `
 [model_providers.scripted]
 name = "scripted"
 base_url = "` + p.url + `/v1"
@@ -147,7 +152,7 @@ stream_idle_timeout_ms = ` + idle + `
 		},
 	},
 	{
-		name: "kilo", title: "Kilo", pkg: pkg{npm, "@kilocode/cli", "@kilocode/cli-" + platform()}, quits: true,
+		name: "kilo", title: "Kilo", pkg: pkg{npm, "@kilocode/cli", "@kilocode/cli-" + platform()},
 		format: strict.Chat, streamed: true,
 		tool: "read", good: `{"filePath":"FILE"}`, bad: `{"wrong":"FILE"}`, mcp: "big_tool_1",
 		command: func(p place) command {
@@ -189,7 +194,7 @@ func opencode(p place, options m) string {
 		"provider": m{"scripted": m{
 			"npm":     "@ai-sdk/openai-compatible",
 			"options": options,
-			"models":  m{"m": m{"name": "m", "tool_call": true, "reasoning": true}},
+			"models":  m{"m": m{"name": "m", "tool_call": true, "reasoning": true, "limit": m{"context": raw(compacts), "output": 1000}}},
 		}},
 	})
 }

@@ -17,7 +17,6 @@ type client struct {
 	format   strict.Format
 	streamed bool
 	deaf     bool   // it does not read the message of an error in a stream that has begun
-	quits    bool   // it sometimes gives up after a stream that breaks off, directly too
 	tool     string // the tool that reads a file
 	good     string // its arguments; FILE stands for the path
 	bad      string // arguments with a key that the tool does not have
@@ -32,6 +31,7 @@ type place struct {
 	home string // empty
 	dir  string // the working directory, with the files in it
 	url  string // of the front, without a path
+	row  string // tells the programs of this package what to ask for; "" for the usual
 	mcp  string // the script of an MCP server that the client has to start; "" for none
 }
 
@@ -100,6 +100,9 @@ func (p place) environment(c command) []string {
 		"HOME=" + p.home, "TMPDIR=" + p.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=dumb",
 		"HTTP_PROXY=" + nowhere, "HTTPS_PROXY=" + nowhere, "NO_PROXY=127.0.0.1,localhost",
 		"http_proxy=" + nowhere, "https_proxy=" + nowhere, "no_proxy=127.0.0.1,localhost",
+	}
+	if p.row != "" {
+		env = append(env, "ROW="+p.row)
 	}
 	return append(env, c.env...)
 }

@@ -117,13 +117,13 @@ func TestLlamaServer(t *testing.T) {
 	to, err := url.Parse(upstream.URL)
 	require.NoError(t, err)
 	auto := []string{"auto"}
-	for name, open := range map[string]func(*url.URL) (http.Handler, error){
+	for name, open := range map[string]func(*url.URL, string) (http.Handler, error){
 		"observe": serve(gateway.Settings{Mode: gateway.Observe}),
 		"repair":  serve(gateway.Settings{Mode: gateway.Repair, Rescue: auto}),
 		"enforce": serve(gateway.Settings{Rescue: auto}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, err := open(to)
+			handler, err := open(to, "")
 			require.NoError(t, err)
 			if g, ok := handler.(*gateway.Gateway); ok {
 				t.Cleanup(func() { _ = g.Close() })

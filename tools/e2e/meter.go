@@ -29,6 +29,7 @@ type meter struct {
 	breaks   int           // of those, the ones that change turns of the one before, and so miss the prompt cache
 	history  []string      // the turns of the last of them
 	silence  time.Duration // the longest that a client waited for bytes after the headers of an answer
+	tokens   int           // the highest number of input tokens in the answers
 	last     bytes.Buffer  // the answer to the last of them
 	status   int           // and its status
 }
@@ -116,6 +117,9 @@ func (w *metered) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// inputTokens is how the formats say how long a prompt was.
+var inputTokens = regexp.MustCompile(`"(?:input_tokens|prompt_tokens|promptTokenCount|prompt_eval_count)": ?([0-9]+)`)
+
 // Write measures the silence before the bytes, and keeps them.
 func (w *metered) Write(p []byte) (int, error) {
 	w.meter.mu.Lock()
@@ -124,6 +128,11 @@ func (w *metered) Write(p []byte) (int, error) {
 	}
 	w.heard = time.Now()
 	w.meter.last.Write(p)
+	for _, found := range inputTokens.FindAllSubmatch(p, -1) {
+		if n, err := strconv.Atoi(string(found[1])); err == nil {
+			w.meter.tokens = max(w.meter.tokens, n)
+		}
+	}
 	w.meter.mu.Unlock()
 	return w.ResponseWriter.Write(p)
 }

@@ -37,6 +37,7 @@ type result struct {
 	refused  []string      // why the provider refused requests
 	changed  int           // requests that reached the provider otherwise than the client sent them
 	silence  time.Duration // the longest that the client heard nothing
+	tokens   int           // the highest number of input tokens in the answers at the client
 	message  string        // of the error that the front sent last
 	output   output
 }
@@ -46,7 +47,7 @@ func (r result) done() bool { return r.ended == endedDone }
 // run lets a client do its task in a scenario, through a front. Root is where
 // the clients are installed, temp an empty folder.
 func run(ctx context.Context, root, temp string, c client, s scenario, f front) (result, error) {
-	p := place{root: root, pkg: c.pkg, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
+	p := place{row: s.row, root: root, pkg: c.pkg, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
 	if s.mcp {
 		p.mcp = filepath.Join(temp, "server.py")
 		if err := os.WriteFile(p.mcp, []byte(scriptServer), 0o644); err != nil {
@@ -54,14 +55,14 @@ func run(ctx context.Context, root, temp string, c client, s scenario, f front) 
 		}
 	}
 	seen := &meter{format: c.format, tool: c.tool}
-	up := &upstream{format: c.format, task: c.task(p), say: s.say, sent: seen.request}
+	up := &upstream{format: c.format, task: c.task(p), say: s.say, hears: s.hears, sent: seen.request}
 	provider := httptest.NewServer(up)
 	defer provider.Close()
 	at, err := url.Parse(provider.URL)
 	if err != nil {
 		return result{}, err
 	}
-	if seen.next, err = f.open(at); err != nil {
+	if seen.next, err = f.open(at, s.settings); err != nil {
 		return result{}, err
 	}
 	server := httptest.NewServer(seen)
@@ -84,7 +85,7 @@ func run(ctx context.Context, root, temp string, c client, s scenario, f front) 
 	defer seen.mu.Unlock()
 	return result{
 		client: c, scenario: s, front: f, ended: end(out), attempts: seen.attempts, calls: up.calls,
-		breaks: seen.breaks, refused: up.refused, changed: up.changed, silence: seen.silence, message: message, output: out,
+		breaks: seen.breaks, refused: up.refused, changed: up.changed, silence: seen.silence, tokens: seen.tokens, message: message, output: out,
 	}, nil
 }
 

@@ -28,14 +28,19 @@ type scenario struct {
 	// say chooses the answer to the n-th model call, from 0 on. Solved: its history has
 	// the result of a right call.
 	say func(t task, n int, solved bool) answer
+	// hears answers the model calls that say must not answer. nil means none.
+	hears func(t task, q question) (a answer, ok bool)
 	// expect says what has to hold of a run through a front that validates. nil
 	// means no more than of all runs: the user is not worse off than directly.
 	expect func(r result) []string
 	// without says which clients the scenario has no meaning for; nil means none.
 	without func(c client) bool
-	modes   bool // it also runs through the fronts that do not validate
-	raises  bool // it runs through the fronts that raise too
-	mcp     bool // the client has an MCP server
+	modes   bool   // it also runs through the fronts that do not validate
+	raises  bool   // it runs through the fronts that raise too
+	mcp     bool   // the client has an MCP server
+	row     string // what the programs of this package ask for; "" for the usual
+	// settings are the members of gateway.Settings that differ from those of the front, as JSON.
+	settings string
 }
 
 // runs reports whether the scenario has a meaning for the client, through this front.

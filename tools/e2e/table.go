@@ -14,9 +14,59 @@ const (
 	tableEnd   = "<!-- end of what make agents writes -->"
 )
 
+// tables are the tables of the page, with what is above each of them. Every table behind the
+// first one is on the page only if a client has run its scenarios.
+var tables = []struct {
+	intro     string
+	scenarios []scenario
+}{
+	{"", scenarios},
+	{"The message around the calls, and re-asks that fail:", wholes},
+}
+
+// all returns the scenarios of all tables.
+func all() (list []scenario) {
+	for _, t := range tables {
+		list = append(list, t.scenarios...)
+	}
+	return list
+}
+
+// page renders the tables, each with a row for each client. Rows are, by client, its row of each
+// table. A client that did not run a table keeps the row that it has in old, the tables of an
+// earlier run.
+func page(old string, rows map[string][]string) string {
+	var b strings.Builder
+	for i := len(tables) - 1; i > 0; i-- {
+		var own string
+		old, own, _ = strings.Cut(old, "\n"+tables[i].intro+"\n")
+		ran := own != ""
+		for _, r := range rows {
+			ran = ran || r[i] != ""
+		}
+		if ran {
+			rest := b.String()
+			b.Reset()
+			b.WriteString("\n" + tables[i].intro + "\n" + table(tables[i].scenarios, own, column(rows, i)) + rest)
+		}
+	}
+	return table(tables[0].scenarios, old, column(rows, 0)) + b.String()
+}
+
+// column returns the rows of one table, without empty ones.
+func column(rows map[string][]string, i int) map[string]string {
+	of := map[string]string{}
+	for name, r := range rows {
+		if r[i] != "" {
+			of[name] = r[i]
+		}
+	}
+	return of
+}
+
 // table renders a row for each client and a column for each scenario. A client that did
 // not run keeps the row that it has in old, the table of an earlier run.
-func table(old string, rows map[string]string) string {
+func table(scenarios []scenario, old string, rows map[string]string) string {
 	var b strings.Builder
 	b.WriteString("\n| client | format | version |")
 	for _, s := range scenarios {
@@ -46,7 +96,7 @@ func table(old string, rows map[string]string) string {
 }
 
 // row renders what a client did, "" if a result is missing.
-func row(c client, version string, results map[string]result) string {
+func row(c client, version string, scenarios []scenario, results map[string]result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, " %s |", version)
 	for _, s := range scenarios {

@@ -25,8 +25,35 @@ type answer struct {
 	broke   bool          // the connection ends in the middle of the first call
 	limited bool          // status 429 instead of an answer
 	refused string        // status 400 with this message instead of an answer
+	busy    bool          // status 529 instead of an answer
+	mute    time.Duration // no byte is sent for this time, not even headers
 	last    bool          // of its account: later answers come from another one, which cannot verify reasoning from before
+	also    strict.Answer // what else the answer has; its number, text and calls are set here
 }
+
+// said is the answer as the provider writes it.
+func (a answer) said(n int) strict.Answer {
+	s := a.also
+	s.N, s.Text, s.Calls = n, a.text, a.calls
+	return s
+}
+
+// failed reports whether a model call gets an error instead of an answer.
+func (a answer) failed() bool { return a.limited || a.busy || a.refused != "" }
+
+// question is a model call as the upstream gets it.
+type question struct {
+	client []byte // the request of the client that it was made for
+	sent   []byte // what reached the upstream
+	reask  bool   // the gateway made it, with turns behind those of the client
+	n      int    // how many model calls there were before
+}
+
+// misread is how the arguments that no tool has stand in a history, quoted or not.
+var misread = regexp.MustCompile(`\bwrong\\*":`)
+
+// corrects reports whether the client itself sends an invalid call back, with its error.
+func (q question) corrects() bool { return misread.Match(q.client) }
 
 // task makes the calls of one client that a scenario chooses from.
 type task struct {
@@ -54,7 +81,8 @@ type upstream struct {
 	format strict.Format
 	task   task
 	say    func(t task, n int, solved bool) answer
-	sent   func(request string) []byte // what the client sent, by the header that the meter sets
+	hears  func(t task, q question) (a answer, ok bool) // answers before say does; nil: say answers all
+	sent   func(request string) []byte                  // what the client sent, by the header that the meter sets
 
 	mu      sync.Mutex
 	answers int      // model calls that were not refused
@@ -63,6 +91,8 @@ type upstream struct {
 	refused []string // why requests were refused
 	changed int      // requests in which the client's own bytes are not as it sent them
 	other   []string // every other request
+
+	conversations map[string]*strict.Conversation
 }
 
 // ServeHTTP answers a model call that offers the client's tool from the
@@ -84,13 +114,18 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, u.format.Fail(status, message))
 	}
-	said := strict.Answer{N: n, Text: a.text, Calls: a.calls}
+	said := a.said(n)
+	if !wait(r.Context(), a.mute) {
+		return
+	}
 	switch {
 	case a.limited:
 		w.Header().Set("Retry-After", "1")
 		fail(http.StatusTooManyRequests, "Slow down.")
 	case a.refused != "":
 		fail(http.StatusBadRequest, a.refused)
+	case a.busy:
+		fail(statusOverloaded, "Overloaded")
 	case u.format.Streams(r.URL.Path, body):
 		u.stream(w, r, a, said)
 	default:
@@ -117,14 +152,22 @@ func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	defer u.mu.Unlock()
 	// A response that came behind a re-ask has two ids: the one that the client was shown,
 	// and the provider's.
-	if client := u.sent(r.Header.Get(requestHeader)); client != nil && !u.format.Extends(previous.ReplaceAll(client, anyResponse), previous.ReplaceAll(body, anyResponse)) {
+	// A re-ask in a conversation sends new items only, and one behind code that ran names its container.
+	client := u.sent(r.Header.Get(requestHeader))
+	follows := strict.ConversationID(body) != "" || bytes.Contains(body, []byte(`"container":`)) && !bytes.Contains(client, []byte(`"container":`))
+	if client != nil && !follows && !u.format.Extends(previous.ReplaceAll(client, anyResponse), previous.ReplaceAll(body, anyResponse)) {
 		u.changed++
 	}
 	known := body
 	for n := range u.since {
 		known = bytes.ReplaceAll(known, []byte(strict.Mark(n)), []byte(strict.Mark(9999)))
 	}
-	if why := u.format.Refuse(known, strict.Rules{Answers: u.answers}); why != "" {
+	conversation := u.conversation(body)
+	refuse := u.format.Refuse
+	if conversation != nil {
+		refuse = conversation.Refuse
+	}
+	if why := refuse(known, strict.Rules{Answers: u.answers}); why != "" {
 		u.refused = append(u.refused, why)
 		return answer{refused: why}, 0
 	}
@@ -137,15 +180,45 @@ func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 		}
 		return answer{text: "Reading a note"}, n
 	}
-	a := u.say(u.task, u.calls, bytes.Contains(body, []byte(secret)))
+	var a answer
+	ok := false
+	if u.hears != nil {
+		a, ok = u.hears(u.task, question{client: client, sent: body, reask: client != nil && !bytes.Equal(client, body), n: u.calls})
+	}
+	if !ok {
+		a = u.say(u.task, u.calls, bytes.Contains(body, []byte(secret)))
+	}
 	u.calls++
-	if !a.limited && a.refused == "" {
+	if !a.failed() {
 		u.answers++
+		if conversation != nil {
+			a.also.Conversation = strict.ConversationID(body)
+			conversation.Add(body, a.said(n))
+		}
 	}
 	if a.last {
 		u.since = u.answers
 	}
 	return a, n
+}
+
+// statusOverloaded is Anthropic's status for a provider that is overloaded, which Claude's
+// documentation of errors lists.
+const statusOverloaded = 529
+
+// conversation returns the conversation that a request names, nil for none.
+func (u *upstream) conversation(body []byte) *strict.Conversation {
+	id := strict.ConversationID(body)
+	if id == "" {
+		return nil
+	}
+	if u.conversations == nil {
+		u.conversations = map[string]*strict.Conversation{}
+	}
+	if u.conversations[id] == nil {
+		u.conversations[id] = &strict.Conversation{}
+	}
+	return u.conversations[id]
 }
 
 func (u *upstream) note(r *http.Request) {

@@ -72,7 +72,7 @@ func TestRunsOfOneCall(t *testing.T) {
 					t.Cleanup(provider.Close)
 					at, err := url.Parse(provider.URL)
 					require.NoError(t, err)
-					seen.next, err = fr.open(at)
+					seen.next, err = fr.open(at, "")
 					require.NoError(t, err)
 					server := httptest.NewServer(seen)
 					t.Cleanup(server.Close)

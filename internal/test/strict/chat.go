@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,10 +18,16 @@ var Chat = Format{
 
 // Mistral is Chat as Mistral streams it, each call in one piece, since its SDKs read no
 // other; and with its rules about roles. Sources: datapizza-labs/datapizza-ai#98,
-// huggingface/smolagents#757.
+// huggingface/smolagents#757, OpenHands/OpenHands#8685.
 var Mistral = func() Format {
 	f := Chat.Refusing(func(body []byte) string {
-		var req struct{ Messages []struct{ Role string } }
+		var req struct {
+			Messages []struct {
+				Role      string
+				Content   json.RawMessage
+				ToolCalls []json.RawMessage `json:"tool_calls"`
+			}
+		}
 		if json.Unmarshal(body, &req) != nil {
 			return ""
 		}
@@ -28,6 +35,9 @@ var Mistral = func() Format {
 		for _, msg := range req.Messages {
 			if msg.Role == "user" && last == "tool" {
 				return "Unexpected role 'user' after role 'tool'"
+			}
+			if msg.Role == "assistant" && isEmpty(msg.Content) && len(msg.ToolCalls) == 0 {
+				return "Assistant message must have either content or tool_calls, but not none."
 			}
 			last = msg.Role
 		}
@@ -40,6 +50,23 @@ var Mistral = func() Format {
 	return f
 }()
 
+// Alternating is Chat as a server with a chat template refuses it whose roles must alternate,
+// such as Gemma's. Sources: google/adk-python#1373, microsoft/autogen#1037.
+var Alternating = Chat.Refusing(func(body []byte) string {
+	var req struct{ Messages []struct{ Role string } }
+	if json.Unmarshal(body, &req) != nil {
+		return ""
+	}
+	last := ""
+	for _, msg := range req.Messages {
+		if msg.Role == last && (last == "user" || last == "assistant") {
+			return "Conversation roles must alternate user/assistant/user/assistant/..."
+		}
+		last = msg.Role
+	}
+	return ""
+})
+
 func openAIFail(status int, message string) string {
 	kind, code := "invalid_request_error", any(nil)
 	if status == 429 {
@@ -49,6 +76,9 @@ func openAIFail(status int, message string) string {
 }
 
 func chatStop(a Answer) string {
+	if a.Finish != "" {
+		return a.Finish
+	}
 	if len(a.Calls) > 0 {
 		return "tool_calls"
 	}
@@ -62,9 +92,11 @@ func chatEnvelope(a Answer, object string, choices ...any) m {
 	return m{"id": ID("chatcmpl", a.N, 0), "object": object, "created": 1700000000, "model": "scripted", "choices": choices}
 }
 
-var chatUsage = m{
-	"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15,
-	"prompt_tokens_details": m{"cached_tokens": 2}, "completion_tokens_details": m{"reasoning_tokens": 3},
+func chatUsage(a Answer) m {
+	return m{"usage": m{
+		"prompt_tokens": a.input(), "completion_tokens": 5, "total_tokens": a.input() + 5,
+		"prompt_tokens_details": m{"cached_tokens": 2}, "completion_tokens_details": m{"reasoning_tokens": 3},
+	}}
 }
 
 func chatCall(a Answer, i int, arguments string) m {
@@ -72,7 +104,10 @@ func chatCall(a Answer, i int, arguments string) m {
 }
 
 func chatWhole(a Answer) string {
-	message := m{"role": "assistant", "content": nil, "reasoning_content": Thought(a.N)}
+	message := m{"role": "assistant", "content": nil}
+	if !a.Bare {
+		message["reasoning_content"] = Thought(a.N)
+	}
 	if a.Text != "" {
 		message["content"] = a.Text
 	}
@@ -83,7 +118,7 @@ func chatWhole(a Answer) string {
 	if calls != nil {
 		message["tool_calls"] = calls
 	}
-	return text(with(chatEnvelope(a, "chat.completion", m{"index": 0, "message": message, "finish_reason": chatStop(a)}), m{"usage": chatUsage}))
+	return text(with(chatEnvelope(a, "chat.completion", m{"index": 0, "message": message, "finish_reason": chatStop(a)}), chatUsage(a)))
 }
 
 // chatFrames streams the arguments of a call in deltas of their own, or the call in one.
@@ -91,7 +126,10 @@ func chatFrames(a Answer, deltas bool) []Frame {
 	chunk := func(delta m, finish any) Frame {
 		return sse("", chatEnvelope(a, "chat.completion.chunk", m{"index": 0, "delta": delta, "finish_reason": finish}))
 	}
-	frames := []Frame{chunk(m{"role": "assistant", "content": ""}, nil), chunk(m{"reasoning_content": Thought(a.N)}, nil)}
+	frames := []Frame{chunk(m{"role": "assistant", "content": ""}, nil)}
+	if !a.Bare {
+		frames = append(frames, chunk(m{"reasoning_content": Thought(a.N)}, nil))
+	}
 	if a.Text != "" {
 		frames = append(frames, chunk(m{"content": a.Text}, nil))
 	}
@@ -109,7 +147,7 @@ func chatFrames(a Answer, deltas bool) []Frame {
 			frames = append(frames, f)
 		}
 	}
-	return append(frames, chunk(m{}, chatStop(a)), sse("", with(chatEnvelope(a, "chat.completion.chunk"), m{"usage": chatUsage})), Frame{Text: "data: [DONE]\n\n"})
+	return append(frames, chunk(m{}, chatStop(a)), sse("", with(chatEnvelope(a, "chat.completion.chunk"), chatUsage(a))), Frame{Text: "data: [DONE]\n\n"})
 }
 
 func chatRefuse(body []byte, r Rules) string {
@@ -147,8 +185,11 @@ func chatRefuse(body []byte, r Rules) string {
 			open = slices.Delete(open, at, at+1)
 			continue
 		}
-		if len(open) > 0 {
+		switch content := string(bytes.TrimSpace(msg.Content)); {
+		case len(open) > 0:
 			return missing()
+		case msg.Role == "assistant" && len(msg.ToolCalls) == 0 && (content == "" || content == "null"):
+			return fmt.Sprintf("Invalid value for 'content': expected a string, got null. (messages[%d])", i)
 		}
 		thought := strings.TrimSpace(msg.ReasoningContent) // a blank stands for reasoning that was lost
 		for j, c := range msg.ToolCalls {

@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,11 +16,14 @@ var Gemini = Format{
 	},
 	Streams: func(path string, _ []byte) bool { return strings.HasSuffix(path, ":streamGenerateContent") },
 	Whole: func(a Answer) string {
-		parts := []any{geminiThought(a)}
+		var parts []any
+		if !a.Bare {
+			parts = append(parts, geminiThought(a))
+		}
 		if a.Text != "" {
 			parts = append(parts, m{"text": a.Text})
 		}
-		return text(geminiChunk(a, "STOP", append(parts, geminiCalls(a)...)...))
+		return text(geminiChunk(a, geminiStop(a), append(parts, geminiCalls(a)...)...))
 	},
 	Frames: geminiFrames, refuse: geminiRefuse,
 	Fail: func(status int, message string) string {
@@ -33,16 +37,25 @@ var Gemini = Format{
 
 func geminiThought(a Answer) m { return m{"text": Thought(a.N), "thought": true} }
 
+func geminiStop(a Answer) string { return cmp.Or(a.Finish, "STOP") }
+
 func geminiChunk(a Answer, finish string, parts ...any) m {
-	candidate := m{"index": 0, "content": m{"role": "model", "parts": parts}}
+	content := m{"role": "model"}
+	if parts != nil {
+		content["parts"] = parts
+	}
+	candidate := m{"index": 0, "content": content}
 	if finish != "" {
 		candidate["finishReason"] = finish
+	}
+	if finish == "MALFORMED_FUNCTION_CALL" {
+		candidate["content"], candidate["finishMessage"] = m{}, "Malformed function call: print(default_api."
 	}
 	return m{
 		"candidates": []any{candidate}, "modelVersion": "scripted", "responseId": ID("resp", a.N, 0),
 		"usageMetadata": m{
-			"promptTokenCount": 10, "candidatesTokenCount": 5, "thoughtsTokenCount": 3, "totalTokenCount": 18, "cachedContentTokenCount": 2,
-			"promptTokensDetails": []any{m{"modality": "TEXT", "tokenCount": 10}},
+			"promptTokenCount": a.input(), "candidatesTokenCount": 5, "thoughtsTokenCount": 3, "totalTokenCount": a.input() + 8, "cachedContentTokenCount": 2,
+			"promptTokensDetails": []any{m{"modality": "TEXT", "tokenCount": a.input()}},
 		},
 	}
 }
@@ -60,7 +73,10 @@ func geminiCalls(a Answer) []any {
 }
 
 func geminiFrames(a Answer) []Frame {
-	frames := []Frame{sse("", geminiChunk(a, "", geminiThought(a)))}
+	var frames []Frame
+	if !a.Bare {
+		frames = append(frames, sse("", geminiChunk(a, "", geminiThought(a))))
+	}
 	if a.Text != "" {
 		frames = append(frames, sse("", geminiChunk(a, "", m{"text": a.Text})))
 	}
@@ -69,7 +85,10 @@ func geminiFrames(a Answer) []Frame {
 		f.Args = true
 		frames = append(frames, f)
 	}
-	return append(frames, sse("", geminiChunk(a, "STOP", m{"text": ""})))
+	if frames == nil {
+		return []Frame{sse("", geminiChunk(a, geminiStop(a)))}
+	}
+	return append(frames, sse("", geminiChunk(a, geminiStop(a), m{"text": ""})))
 }
 
 type geminiCall struct {

@@ -14,21 +14,24 @@ var Ollama = Format{
 		return json.Unmarshal(body, &r) == nil && (r.Stream == nil || *r.Stream)
 	},
 	Whole: func(a Answer) string {
-		message := m{"content": a.Text, "thinking": Thought(a.N)}
+		message := m{"content": a.Text}
+		if !a.Bare {
+			message["thinking"] = Thought(a.N)
+		}
 		if calls := ollamaCalls(a); calls != nil {
 			message["tool_calls"] = calls
 		}
-		return ollamaLine(message, true)
+		return ollamaLine(a, message, true)
 	},
 	Frames: ollamaFrames, refuse: ollamaRefuse,
 	Fail: func(_ int, message string) string { return text(m{"error": message}) },
 }
 
-func ollamaLine(message m, done bool) string {
+func ollamaLine(a Answer, message m, done bool) string {
 	line := m{"model": "scripted", "created_at": "2026-01-01T00:00:00Z", "message": with(message, m{"role": "assistant"}), "done": done}
 	if done {
 		line = with(line, m{
-			"done_reason": "stop", "total_duration": 5, "load_duration": 1, "prompt_eval_count": 10, "prompt_eval_duration": 2,
+			"done_reason": "stop", "total_duration": 5, "load_duration": 1, "prompt_eval_count": a.input(), "prompt_eval_duration": 2,
 			"eval_count": 5, "eval_duration": 2,
 		})
 	}
@@ -44,8 +47,11 @@ func ollamaCalls(a Answer) []any {
 }
 
 func ollamaFrames(a Answer) []Frame {
-	line := func(message m, done bool) Frame { return Frame{Text: ollamaLine(message, done) + "\n"} }
-	frames := []Frame{line(m{"content": "", "thinking": Thought(a.N)}, false)}
+	line := func(message m, done bool) Frame { return Frame{Text: ollamaLine(a, message, done) + "\n"} }
+	var frames []Frame
+	if !a.Bare {
+		frames = append(frames, line(m{"content": "", "thinking": Thought(a.N)}, false))
+	}
 	if a.Text != "" {
 		frames = append(frames, line(m{"content": a.Text}, false))
 	}

@@ -23,9 +23,12 @@ func responsesEnvelope(a Answer, status string, output ...any) m {
 		"output": output, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []any{}, "error": nil,
 		"incomplete_details": nil, "instructions": nil, "metadata": m{}, "temperature": 1, "top_p": 1, "usage": nil,
 	}
+	if a.Conversation != "" {
+		r["conversation"] = m{"id": a.Conversation}
+	}
 	if status == "completed" {
 		r["usage"] = m{
-			"input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
+			"input_tokens": a.input(), "output_tokens": 5, "total_tokens": a.input() + 5,
 			"input_tokens_details": m{"cached_tokens": 2}, "output_tokens_details": m{"reasoning_tokens": 3},
 		}
 	}
@@ -62,7 +65,10 @@ func responsesCall(a Answer, i int, status, arguments string) m {
 }
 
 func responsesOutput(a Answer) []any {
-	items := []any{responsesReasoning(a)}
+	items := []any{}
+	if !a.Bare {
+		items = append(items, responsesReasoning(a))
+	}
 	if a.Text != "" {
 		items = append(items, responsesMessage(a, "completed", responsesText(a.Text)))
 	}
@@ -90,13 +96,15 @@ func responsesFrames(a Answer) []Frame {
 	}
 	event("created", m{"response": responsesEnvelope(a, "in_progress")})
 	event("in_progress", m{"response": responsesEnvelope(a, "in_progress")})
-	item(with(responsesReasoning(a), m{"summary": []any{}, "encrypted_content": ""}), responsesReasoning(a),
-		m{"item_id": ID("rs", a.N, 0), "summary_index": 0}, func(event func(string, m)) {
-			event("reasoning_summary_part.added", m{"part": m{"type": "summary_text", "text": ""}})
-			event("reasoning_summary_text.delta", m{"delta": Thought(a.N)})
-			event("reasoning_summary_text.done", m{"text": Thought(a.N)})
-			event("reasoning_summary_part.done", m{"part": m{"type": "summary_text", "text": Thought(a.N)}})
-		})
+	if !a.Bare {
+		item(with(responsesReasoning(a), m{"summary": []any{}, "encrypted_content": ""}), responsesReasoning(a),
+			m{"item_id": ID("rs", a.N, 0), "summary_index": 0}, func(event func(string, m)) {
+				event("reasoning_summary_part.added", m{"part": m{"type": "summary_text", "text": ""}})
+				event("reasoning_summary_text.delta", m{"delta": Thought(a.N)})
+				event("reasoning_summary_text.done", m{"text": Thought(a.N)})
+				event("reasoning_summary_part.done", m{"part": m{"type": "summary_text", "text": Thought(a.N)}})
+			})
+	}
 	if a.Text != "" {
 		item(responsesMessage(a, "in_progress"), responsesMessage(a, "completed", responsesText(a.Text)),
 			m{"item_id": ID("msg", a.N, 0), "content_index": 0}, func(event func(string, m)) {

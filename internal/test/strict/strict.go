@@ -14,6 +14,7 @@ package strict
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -50,7 +51,23 @@ type Answer struct {
 	N     int // the number of the answer, from 0
 	Text  string
 	Calls []Call
+	Bare  bool // without reasoning
+	// Finish replaces the word for why the answer ended, in Chat and Gemini.
+	Finish string
+	// Input is the number of input tokens; 0 means 10.
+	Input int
+	// Server are blocks of server tools in Messages: results in front of the reasoning, as an
+	// answer goes on that ended while a server tool ran, and all others in front of the calls.
+	Server []map[string]any
+	// Container reports whether the provider ran code in a container, whose id is in the answer
+	// (Messages).
+	Container bool
+	// Conversation is the id of the conversation that the answer is in (Responses).
+	Conversation string
 }
+
+// input returns the number of input tokens.
+func (a Answer) input() int { return cmp.Or(a.Input, 10) }
 
 // Call is a tool call.
 type Call struct {
@@ -83,7 +100,10 @@ type Rules struct {
 // microsoft/vscode#320060 (Responses); farion1231/cc-switch#2370 (Moonshot),
 // vercel/ai#12049 (DeepSeek); csells/dartantic#86, google-gemini/gemini-cli#17208
 // (Gemini). That Anthropic refuses thinking of two answers in one message, also with
-// text in between: Yeachan-Heo/gajae-code#4416, microsoft/vscode#328157.
+// text in between: Yeachan-Heo/gajae-code#4416, microsoft/vscode#328157. Results of server tools
+// without their use: anthropics/claude-code#80439. A container that is missing:
+// anthropics/anthropic-sdk-python#1801, defog-ai/defog#270. Empty assistant messages:
+// vercel/ai#13744 (OpenAI), OpenHands/OpenHands#8685 (Mistral).
 func (f Format) Refuse(body []byte, r Rules) string { return f.refuse(body, r) }
 
 // Refusing returns the format of a provider that also refuses a request for which why returns

@@ -1,5 +1,7 @@
 // An agent of a framework or an SDK, with one tool that reads a file. Arguments: which
-// one, the base URL, the prompt, and the folder with the packages.
+// one, the base URL, the prompt, and the folder with the packages. The variable ROW changes what
+// it asks for: none, allowed and single forbid calls, and it stops with an error if it gets one;
+// container and conversation name the container or the conversation of the answers before.
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -20,6 +22,12 @@ const schema = {
 const read = ({ path }) => {
   console.log("call", path);
   return readFile(path, "utf8");
+};
+const row = process.env.ROW ?? "";
+const permitted = (names) => {
+  if ((row === "none" && names.length) || (row === "allowed" && names.includes(name)) || (row === "single" && names.length > 1)) {
+    throw new Error("forbidden call");
+  }
 };
 const declared = { type: "function", function: { name, description, parameters: schema } };
 
@@ -91,7 +99,8 @@ const ways = {
     const { GoogleGenAI } = await load("@google/genai");
     const client = new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: url } });
     const tools = [{ functionDeclarations: [{ name, description, parametersJsonSchema: schema }] }];
-    const chat = client.chats.create({ model: "m", config: { tools } });
+    const toolConfig = row === "none" ? { functionCallingConfig: { mode: "NONE" } } : undefined;
+    const chat = client.chats.create({ model: "m", config: { tools, toolConfig } });
     for (let message = prompt; ;) {
       const calls = [];
       let text = "";
@@ -99,6 +108,7 @@ const ways = {
         calls.push(...(chunk.functionCalls ?? []));
         text += chunk.candidates?.[0]?.content?.parts?.filter((p) => !p.thought).map((p) => p.text ?? "").join("") ?? "";
       }
+      permitted(calls.map((c) => c.name));
       if (!calls.length) return text;
       message = [];
       for (const c of calls) {
@@ -111,11 +121,14 @@ const ways = {
     const { default: Anthropic } = await load("@anthropic-ai/sdk");
     const client = new Anthropic({ baseURL: url, apiKey: "k" });
     const messages = [{ role: "user", content: prompt }];
+    const more = { none: { tool_choice: { type: "none" } }, single: { tool_choice: { type: "auto", disable_parallel_tool_use: true } } }[row] ?? {};
     for (;;) {
       const message = await client.messages.stream({
         model: "m", max_tokens: 4000, thinking: { type: "enabled", budget_tokens: 1024 }, messages,
-        tools: [{ name, description, input_schema: schema }],
+        tools: [{ name, description, input_schema: schema }], ...more,
       }).finalMessage();
+      permitted(message.content.filter((b) => b.type === "tool_use").map((b) => b.name));
+      if (message.container) more.container = message.container.id;
       messages.push({ role: "assistant", content: message.content });
       const results = [];
       for (const b of message.content) {
@@ -137,14 +150,21 @@ const ways = {
       return runner.finalContent();
     }
     const input = [{ role: "user", content: prompt }];
+    const tools = [{ type: "function", name, description, parameters: schema, strict: false }];
+    const more = {
+      none: { tool_choice: "none" }, single: { parallel_tool_calls: false }, conversation: { conversation: "conv_1", store: true },
+      allowed: { tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "list_files" }] } },
+    }[row];
+    if (row === "allowed") tools.push({ type: "function", name: "list_files", parameters: { type: "object", properties: {} }, strict: false });
     for (;;) {
       const response = await client.responses.stream({
-        model: "m", store: false, include: ["reasoning.encrypted_content"], input,
-        tools: [{ type: "function", name, description, parameters: schema, strict: false }],
+        model: "m", store: false, include: ["reasoning.encrypted_content"], input, tools, ...more,
       }).finalResponse();
       if (response.error) throw new Error(response.error.message);
-      input.push(...response.output);
       const calls = response.output.filter((i) => i.type === "function_call");
+      permitted(calls.map((c) => c.name));
+      if (row === "conversation") input.length = 0; // the provider has them
+      else input.push(...response.output);
       if (!calls.length) return response.output_text;
       for (const c of calls) {
         input.push({ type: "function_call_output", call_id: c.call_id, output: await read(JSON.parse(c.arguments)) });
@@ -156,10 +176,11 @@ const ways = {
     const { Mistral } = await load("@mistralai/mistralai");
     const client = new Mistral({ apiKey: "k", serverURL: url });
     const messages = [{ role: "user", content: prompt }];
+    const more = { none: { toolChoice: "none" }, single: { parallelToolCalls: false } }[row];
     for (;;) {
       let text = "";
       const calls = [];
-      for await (const { data } of await client.chat.stream({ model: "m", messages, tools: [declared] })) {
+      for await (const { data } of await client.chat.stream({ model: "m", messages, tools: [declared], ...more })) {
         for (const { delta } of data.choices) {
           text += delta.content ?? "";
           for (const c of delta.toolCalls ?? []) {
@@ -168,6 +189,7 @@ const ways = {
           }
         }
       }
+      permitted(calls.map((c) => c.function.name));
       if (!calls.length) return text;
       messages.push({ role: "assistant", content: text, toolCalls: calls });
       for (const c of calls) {

@@ -2,7 +2,8 @@
 
 usage: agents.py WAY URL PROMPT
 
-It prints the text of the last answer.
+It prints the text of the last answer. The variable ROW is none or single for clients that
+forbid calls, and that stop with an error if they get one.
 """
 
 import asyncio
@@ -10,7 +11,14 @@ import os
 import sys
 
 WAY, URL, PROMPT = sys.argv[1:]
+ROW = os.environ.get("ROW", "")
 API = URL + "/v1"
+
+
+def permitted(calls):
+    """Raises an error if the calls are not what was allowed."""
+    if ROW == "none" and calls or ROW == "single" and len(calls) > 1:
+        raise RuntimeError("forbidden call")
 
 
 def read_file(path: str) -> str:
@@ -133,6 +141,8 @@ def google_genai():
             {"name": "read_file", "description": "Read a file.", "parameters_json_schema": SCHEMA},
         ])],
     )
+    if ROW == "none":
+        config.tool_config = types.ToolConfig(function_calling_config=types.FunctionCallingConfig(mode="NONE"))
     chat = client.chats.create(model="m", config=config)
     message = PROMPT
     while True:
@@ -140,6 +150,7 @@ def google_genai():
         for chunk in chat.send_message_stream(message):
             calls += chunk.function_calls or []
             text += "".join(p.text or "" for p in chunk.parts or [] if not p.thought)
+        permitted(calls)
         if not calls:
             return text
         message = []
@@ -255,14 +266,16 @@ def mistral():
 
     client = Mistral(api_key="k", server_url=URL)
     messages = [{"role": "user", "content": PROMPT}]
+    more = {"none": {"tool_choice": "none"}, "single": {"parallel_tool_calls": False}}.get(ROW, {})
     while True:
         text, calls = "", {}
-        for event in client.chat.stream(model="m", messages=messages, tools=[FUNCTION]):
+        for event in client.chat.stream(model="m", messages=messages, tools=[FUNCTION], **more):
             for choice in event.data.choices:
                 text += choice.delta.content or ""
                 for c in choice.delta.tool_calls or []:
                     call = calls.setdefault(c.index, {"id": c.id, "name": c.function.name, "arguments": ""})
                     call["arguments"] += c.function.arguments
+        permitted(calls)
         if not calls:
             return text
         messages.append({"role": "assistant", "content": text, "tool_calls": [

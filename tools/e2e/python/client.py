@@ -3,23 +3,37 @@
 usage: client.py WAY URL PROMPT
 
 It runs the calls of the model without a check of its own, until there is no
-more call, and prints the text of the last answer.
+more call, and prints the text of the last answer. The variable ROW changes what
+it asks for: none, allowed and single forbid calls, and it stops with an error if it gets
+one; container and conversation name the container or the conversation of the
+answers before.
 """
 
 import json
+import os
 import sys
 
 WAY, URL, PROMPT = sys.argv[1:]
-NAME, DESCRIPTION = "read_file", "Read a file."
+ROW = os.environ.get("ROW", "")
+NAME, DESCRIPTION, OTHER = "read_file", "Read a file.", "list_files"
+NOTHING = {"type": "object", "properties": {}}
 SCHEMA = {
     "type": "object",
     "properties": {"path": {"type": "string"}},
     "required": ["path"],
     "additionalProperties": False,
 }
+KEPT = {"type", "text", "id", "name", "input", "thinking", "signature", "tool_use_id", "content"}
+CONTAINER = []  # the ids of the containers of the answers
 STREAMED = WAY.rsplit("-", 1)[1] in ("stream", "create")
 # A streamed answer must not be silent for ten seconds.
 READ = 10 if STREAMED else 60
+
+
+def permitted(names):
+    """Raises an error if the calls with these names are not what was allowed."""
+    if ROW == "none" and names or ROW == "allowed" and NAME in names or ROW == "single" and len(names) > 1:
+        raise RuntimeError("forbidden call")
 
 
 def run(arguments):
@@ -31,12 +45,21 @@ def run(arguments):
 def chat(client, messages):
     tools = [{"type": "function", "function": {"name": NAME, "description": DESCRIPTION, "parameters": SCHEMA}}]
     ask = dict(model="m", messages=messages, tools=tools)
+    if ROW == "none":
+        ask["tool_choice"] = "none"
+    elif ROW == "allowed":
+        other = {"type": "function", "function": {"name": OTHER}}
+        tools.append({"type": "function", "function": {"name": OTHER, "parameters": NOTHING}})
+        ask["tool_choice"] = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [other]}}
+    elif ROW == "single":
+        ask["parallel_tool_calls"] = False
     if STREAMED:
         with client.chat.completions.stream(**ask) as stream:
             message = stream.get_final_completion().choices[0].message
     else:
         message = client.chat.completions.create(**ask).choices[0].message
     calls = message.tool_calls or []
+    permitted([c.function.name for c in calls])
     assert message.role == "assistant", message.role
     messages.append({
         "role": "assistant",
@@ -49,12 +72,21 @@ def chat(client, messages):
     for c in calls:
         result = run(json.loads(c.function.arguments))
         messages.append({"role": "tool", "tool_call_id": c.id, "content": result})
-    return None if calls else message.content
+    return None if calls else message.content or ""
 
 
 def responses(client, items):
     tools = [{"type": "function", "name": NAME, "description": DESCRIPTION, "parameters": SCHEMA, "strict": False}]
     ask = dict(model="m", input=items, tools=tools)
+    if ROW == "none":
+        ask["tool_choice"] = "none"
+    elif ROW == "allowed":
+        tools.append({"type": "function", "name": OTHER, "parameters": NOTHING, "strict": False})
+        ask["tool_choice"] = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": OTHER}]}
+    elif ROW == "single":
+        ask["parallel_tool_calls"] = False
+    elif ROW == "conversation":
+        ask["conversation"] = "conv_1"
     if WAY.endswith("create"):
         response = last(client.responses.create(stream=True, **ask))
     elif STREAMED:
@@ -64,8 +96,12 @@ def responses(client, items):
     else:
         response = client.responses.create(**ask)
     calls = [i for i in response.output if i.type == "function_call"]
+    permitted([c.name for c in calls])
+    if ROW == "conversation":
+        items.clear()  # the provider has them
     for c in calls:
-        items.append({"type": "function_call", "call_id": c.call_id, "name": c.name, "arguments": c.arguments})
+        if ROW != "conversation":
+            items.append({"type": "function_call", "call_id": c.call_id, "name": c.name, "arguments": c.arguments})
         items.append({
             "type": "function_call_output", "call_id": c.call_id, "output": run(json.loads(c.arguments)),
         })
@@ -86,6 +122,12 @@ def last(events):
 def messages(client, history):
     tools = [{"name": NAME, "description": DESCRIPTION, "input_schema": SCHEMA}]
     ask = dict(model="m", max_tokens=1000, messages=history, tools=tools)
+    if ROW == "none":
+        ask["tool_choice"] = {"type": "none"}
+    elif ROW == "single":
+        ask["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+    elif CONTAINER:
+        ask["extra_body"] = {"container": CONTAINER[-1]}
     if STREAMED:
         with client.messages.stream(**ask) as stream:
             message = stream.get_final_message()
@@ -93,9 +135,13 @@ def messages(client, history):
         message = client.messages.create(**ask)
     assert message.role == "assistant", message.role
     calls = [b for b in message.content if b.type == "tool_use"]
+    permitted([c.name for c in calls])
+    container = getattr(message, "container", None)
+    if container:
+        CONTAINER.append(container["id"] if isinstance(container, dict) else container.id)
     history.append({
         "role": "assistant",
-        "content": [b.model_dump(include={"type", "text", "id", "name", "input", "thinking", "signature"}) for b in message.content],
+        "content": [b.model_dump(include=KEPT) for b in message.content],
     })
     history.append({
         "role": "user",
