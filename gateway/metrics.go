@@ -29,6 +29,7 @@ type metrics struct {
 	healed   metric.Int64Counter // requests, by the rule of package heal
 	texts    metric.Int64Counter // answers with calls in their text: rescued or unread
 	unlisted metric.Int64Counter // calls of tools that requests announce and do not list
+	refused  metric.Int64Counter // requests that no upstream got, by the code of the refusal
 
 	mu   sync.RWMutex
 	sets map[labels]*labelSet
@@ -54,7 +55,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}}
-	var errs [11]error
+	var errs [12]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -68,6 +69,10 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.texts, errs[8] = meter.Int64Counter("toolmend.gateway.calls_in_text", metric.WithDescription("Steps with calls that a model wrote as text: rescued, or in markup that was not read"))
 	m.healed, errs[9] = meter.Int64Counter("toolmend.gateway.healed", metric.WithDescription("Requests that an upstream refused, or had refused before, and that were sent with a change, by rule"))
 	m.unlisted, errs[10] = meter.Int64Counter("toolmend.gateway.announced_calls", metric.WithDescription("Calls of tools that requests announce and do not list; they are not validated"))
+	m.refused, errs[11] = meter.Int64Counter("toolmend.gateway.refused", metric.WithDescription("Requests that were refused before they had an upstream, by code"))
+	for _, code := range refusals {
+		m.refused.Add(context.Background(), 0, metric.WithAttributes(attribute.String("code", code)))
+	}
 	return &m, errors.Join(errs[:]...)
 }
 
