@@ -120,6 +120,9 @@ type Advanced struct {
 	// of 16 calls were valid and wrong. Do not set it where a wrong call does harm.
 	Constrain Constrain
 	Formats   bool // validate "format", which JSON Schema leaves optional
+	// SafeFormats validates the formats that tools read as their standards say: date, ipv4 and
+	// ipv6. Other formats reject values that many tools accept, such as a time without a zone.
+	SafeFormats bool
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
 	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect string
