@@ -130,6 +130,9 @@ type Advanced struct {
 	// it. 0 sets no bound; NoRaise re-asks no truncated call.
 	RaiseTokens int
 	Formats     bool // validate "format", which JSON Schema leaves optional
+	// SafeFormats validates the formats that tools read as their standards say: date, ipv4 and
+	// ipv6. Other formats reject values that many tools accept, such as a time without a zone.
+	SafeFormats bool
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
 	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect string

@@ -14,8 +14,8 @@ import (
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
 
-// limited is a request with a length limit.
-func limited(tokens int) *middleware.Request {
+// capped is a request with a length limit.
+func capped(tokens int) *middleware.Request {
 	req := request()
 	req.MaxTokens = tokens
 	return req
@@ -287,15 +287,15 @@ func TestTruncatedCallIsAskedWithMoreTokens(t *testing.T) {
 	t.Parallel()
 	cut := truncated(call("1", "weather", `{"city": "Os`))
 	good := middlewaretest.Calls("weather", goodWeather)
-	out := run(t, argsvalidate.Options{}, limited(50), cut, good)
+	out := run(t, argsvalidate.Options{}, capped(50), cut, good)
 	require.NoError(t, out.err)
 	require.Equal(t, 100, out.asked[1].MaxTokens)
 	require.Equal(t, []string{"the call of attempt 1 was cut off at the length limit of 50 tokens: attempt 2 has 100"}, out.report.Notes)
 
-	out = run(t, advanced(argsvalidate.Advanced{RaiseTokens: 70}), limited(50), cut, good)
+	out = run(t, advanced(argsvalidate.Advanced{RaiseTokens: 70}), capped(50), cut, good)
 	require.Equal(t, 70, out.asked[1].MaxTokens)
 
-	out = run(t, argsvalidate.Options{MaxAttempts: 5}, limited(50), middlewaretest.Calls("weather", badWeather), cut, middlewaretest.Calls("weather", badWeather), good)
+	out = run(t, argsvalidate.Options{MaxAttempts: 5}, capped(50), middlewaretest.Calls("weather", badWeather), cut, middlewaretest.Calls("weather", badWeather), good)
 	require.NoError(t, out.err)
 	require.Equal(t, []int{50, 50, 100, 100}, []int{out.asked[0].MaxTokens, out.asked[1].MaxTokens, out.asked[2].MaxTokens, out.asked[3].MaxTokens})
 }
@@ -311,12 +311,12 @@ func TestTruncatedCallIsFinal(t *testing.T) {
 		note  string
 	}{
 		"no limit":        {argsvalidate.Options{}, request(), []middlewaretest.Turn{cut}, "the request states no length limit"},
-		"off":             {advanced(argsvalidate.Advanced{RaiseTokens: argsvalidate.NoRaise}), limited(50), []middlewaretest.Turn{cut}, "the length limit is not raised"},
-		"bounded":         {advanced(argsvalidate.Advanced{RaiseTokens: 50}), limited(50), []middlewaretest.Turn{cut}, "the length limit may not be raised further"},
-		"the largest":     {argsvalidate.Options{}, limited(math.MaxInt/2 + 1), []middlewaretest.Turn{cut}, "the length limit may not be raised further"},
-		"twice":           {argsvalidate.Options{MaxAttempts: 9}, limited(50), []middlewaretest.Turn{cut, cut}, "the length limit was raised before"},
-		"refused":         {argsvalidate.Options{}, limited(50), []middlewaretest.Turn{cut, middlewaretest.Fail(&middleware.ModelError{StatusCode: 400})}, "attempt 2 failed, so the last response was returned"},
-		"one attempt":     {argsvalidate.Options{MaxAttempts: 1}, limited(50), []middlewaretest.Turn{cut}, ""},
+		"off":             {advanced(argsvalidate.Advanced{RaiseTokens: argsvalidate.NoRaise}), capped(50), []middlewaretest.Turn{cut}, "the length limit is not raised"},
+		"bounded":         {advanced(argsvalidate.Advanced{RaiseTokens: 50}), capped(50), []middlewaretest.Turn{cut}, "the length limit may not be raised further"},
+		"the largest":     {argsvalidate.Options{}, capped(math.MaxInt/2 + 1), []middlewaretest.Turn{cut}, "the length limit may not be raised further"},
+		"twice":           {argsvalidate.Options{MaxAttempts: 9}, capped(50), []middlewaretest.Turn{cut, cut}, "the length limit was raised before"},
+		"refused":         {argsvalidate.Options{}, capped(50), []middlewaretest.Turn{cut, middlewaretest.Fail(&middleware.ModelError{StatusCode: 400})}, "attempt 2 failed, so the last response was returned"},
+		"one attempt":     {argsvalidate.Options{MaxAttempts: 1}, capped(50), []middlewaretest.Turn{cut}, ""},
 		"kept valid ones": {argsvalidate.Options{Batch: batch.KeepValid}, request(), []middlewaretest.Turn{truncated(call("1", "note", goodNote), call("2", "weather", "{"))}, "the request states no length limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -353,7 +353,7 @@ func TestTruncatedCallWithinABudget(t *testing.T) {
 		ctx, _ := budget.With(t.Context(), c.limits)
 		calls := 0
 		model := func(context.Context, *middleware.Request) (*middleware.Response, error) { calls++; return cut, nil }
-		resp, err := middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: middleware.Pass}), budget.New())(model)(ctx, limited(50))
+		resp, err := middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: middleware.Pass}), budget.New())(model)(ctx, capped(50))
 		require.NoError(t, err, name)
 		require.Equal(t, middleware.Invalid, resp.Report.Status, name)
 		require.Equal(t, c.calls, calls, name)

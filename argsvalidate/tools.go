@@ -230,7 +230,7 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 	if len(raw) == 0 {
 		return c, footprint(raw, nil)
 	}
-	s, err := schema.Compile(raw, schema.Options{Formats: v.o.Formats})
+	s, err := schema.Compile(raw, schema.Options{Formats: v.o.Formats, SafeFormats: v.o.SafeFormats})
 	if err != nil {
 		c.unusable, c.notes = true, []string{fmt.Sprintf("not validated: %v", err)}
 		return c, footprint(raw, nil)

@@ -7,11 +7,17 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/toolmend/toolmend/internal/proxy"
 )
@@ -49,6 +55,37 @@ func (c Config) adminGuard() *guard {
 type refusal struct {
 	status        int
 	code, message string
+}
+
+// refusals are the codes of a refusal.
+var refusals = []string{"not_a_proxy", "host_not_allowed", "cross_site", "client_key", "unknown_upstream"}
+
+// refusalLog is when a refusal of each code was logged, and how many were not logged since.
+type refusalLog struct {
+	mu    sync.Mutex
+	last  map[string]time.Time
+	since map[string]int
+}
+
+// refuse answers a request that is not served, and counts it. It logs a refusal of each code once
+// a minute, so that nobody without a key can fill the log.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
+	g.metrics.refused.Add(r.Context(), 1, metric.WithAttributes(attribute.String("code", why.code)))
+	l := &g.refusals
+	l.mu.Lock()
+	more, due := l.since[why.code], time.Since(l.last[why.code]) >= time.Minute
+	if l.since == nil {
+		l.last, l.since = map[string]time.Time{}, map[string]int{}
+	}
+	if l.since[why.code]++; due {
+		l.last[why.code], l.since[why.code] = time.Now(), 0
+	}
+	l.mu.Unlock()
+	if due && g.options.Logger != nil {
+		from, _, _ := net.SplitHostPort(r.RemoteAddr)
+		g.options.Logger.Warn("request refused", "code", why.code, "http_status", why.status, "from", from, "not_logged", more)
+	}
+	refuse(w, r, why.status, why.code, why.message)
 }
 
 // newGuard reads the client keys. Its error names what a safe start needs, and never contains a

@@ -103,6 +103,7 @@ type Settings struct {
 	UnusableSchemas argsvalidate.UnusableSchemas `toml:"unusable_schemas,omitempty"` // default argsvalidate.PassUnusable; RejectUnusable also refuses requests that offer tools on a path of no format
 	EmptyAnswers    argsvalidate.EmptyAnswers    `toml:"empty_answers,omitempty"`    // default argsvalidate.EmptyDefault
 	RaiseTokens     int                          `toml:"raise_tokens,omitempty"`     // see argsvalidate.Advanced; 0 sets no bound, argsvalidate.NoRaise turns it off
+	Formats         Formats                      `toml:"formats,omitempty"`          // default IgnoreFormats
 	Unreadable      Refusal                      `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
 	Hold            Hold                         `toml:"hold,omitempty"`             // default HoldCalls
 	KeepAlive       Duration                     `toml:"keep_alive,omitempty"`       // longest silence in a stream; default 8s; "off" turns keep-alives off
@@ -226,6 +227,16 @@ type Refusal string
 const (
 	Reject Refusal = "reject"
 	PassOn Refusal = "pass"
+)
+
+// Formats are the values of "format" in the schemas of tools that calls must obey.
+type Formats string
+
+// The settings; see argsvalidate.Advanced.
+const (
+	IgnoreFormats Formats = "off"
+	SafeFormats   Formats = "safe"
+	AllFormats    Formats = "all"
 )
 
 // Hold is how much of a streamed answer waits until it is validated.

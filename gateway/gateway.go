@@ -77,6 +77,7 @@ type Gateway struct {
 	state    atomic.Pointer[state]
 	draining atomic.Bool
 	reload   sync.Mutex
+	refusals refusalLog
 
 	listen, adminListen string // of the Config of New
 }
@@ -142,7 +143,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
 	in, refused := s.guard.admit(r)
 	if refused != nil {
-		refuse(w, r, refused.status, refused.code, refused.message)
+		g.refuse(w, r, *refused)
 		return
 	}
 	if below(r.URL.Path, ownPath) {
@@ -157,7 +158,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusBadRequest, "invalid_body", err.Error())
 		return
 	case err != nil:
-		refuse(w, r, http.StatusNotFound, "unknown_upstream", err.Error())
+		g.refuse(w, r, refusal{http.StatusNotFound, "unknown_upstream", err.Error()})
 		return
 	}
 	route.ServeHTTP(w, r)

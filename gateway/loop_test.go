@@ -158,3 +158,28 @@ func TestConstrainedReasks(t *testing.T) {
 		})
 	}
 }
+
+// The setting formats decides which formats calls must obey.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	const tools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"d":{"type":"string","format":"date"},"u":{"type":"string","format":"uri"}}}}}]`
+	for name, c := range map[string]struct {
+		formats   gateway.Formats
+		date, uri string
+	}{
+		"default": {"", "valid", "valid"}, "off": {gateway.IgnoreFormats, "valid", "valid"},
+		"safe": {gateway.SafeFormats, "invalid", "valid"}, "all": {gateway.AllFormats, "invalid", "invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for arguments, want := range map[string]string{`{\"d\":\"tomorrow\"}`: c.date, `{\"u\":\"a.pdf\"}`: c.uri} {
+				to, _ := upstream(t, `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"`+arguments+`"}}]},"finish_reason":"tool_calls"}]}`)
+				url := serve(t, gateway.Config{Settings: gateway.Settings{Formats: c.formats, Mode: gateway.Repair}, Upstreams: []gateway.Upstream{{URL: to}}})
+				_, _, header := post(t, url+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"?"}],`+tools+`}`)
+				require.Equal(t, want, header.Get("X-Toolmend-Status"))
+			}
+		})
+	}
+	err := gateway.Config{Settings: gateway.Settings{Formats: "some"}, Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}.Validate()
+	require.ErrorContains(t, err, `formats: must be one of "all", "off", "safe", got "some"`)
+}

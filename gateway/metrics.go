@@ -33,6 +33,7 @@ type metrics struct {
 	unlisted metric.Int64Counter // calls of tools that requests announce and do not list
 	faulty   metric.Int64Counter // steps that ended invalid, by client
 	longest  metric.Int64Gauge   // the most of them in a row, by client
+	refused  metric.Int64Counter // requests that no upstream got, by the code of the refusal
 
 	mu   sync.RWMutex
 	sets map[labels]*labelSet
@@ -69,7 +70,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}}
-	var errs [13]error
+	var errs [14]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -85,6 +86,10 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.unlisted, errs[10] = meter.Int64Counter("toolmend.gateway.announced_calls", metric.WithDescription("Calls of tools that requests announce and do not list; they are not validated"))
 	m.faulty, errs[11] = meter.Int64Counter("toolmend.gateway.invalid_steps", metric.WithDescription("Steps that ended invalid, by client"))
 	m.longest, errs[12] = meter.Int64Gauge("toolmend.gateway.longest_invalid_row", metric.WithDescription("The most steps of a client in a row that ended invalid"))
+	m.refused, errs[13] = meter.Int64Counter("toolmend.gateway.refused", metric.WithDescription("Requests that were refused before they had an upstream, by code"))
+	for _, code := range refusals {
+		m.refused.Add(context.Background(), 0, metric.WithAttributes(attribute.String("code", code)))
+	}
 	return &m, errors.Join(errs[:]...)
 }
 

@@ -22,7 +22,7 @@ func (g *Gateway) Admin() http.Handler {
 		s := g.state.Load()
 		in, refused := s.admin.admit(r)
 		if refused != nil {
-			refuse(w, r, refused.status, refused.code, refused.message)
+			g.refuse(w, r, *refused)
 			return
 		}
 		g.ownPages(w, in, s, true)

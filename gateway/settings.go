@@ -37,7 +37,7 @@ func inherit(to, from reflect.Value) {
 func (s Settings) validate() error {
 	if err := cmp.Or(
 		oneOf("mode", s.Mode, Enforce, Repair, Observe), oneOf("unreadable", s.Unreadable, Reject, PassOn), oneOf("hold", s.Hold, HoldCalls, HoldAll),
-		oneOf("websockets", s.WebSockets, RefuseWebSockets, PassWebSockets),
+		oneOf("formats", s.Formats, IgnoreFormats, SafeFormats, AllFormats), oneOf("websockets", s.WebSockets, RefuseWebSockets, PassWebSockets),
 	); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		MaxAttempts:  s.Attempts,
 		OnExhausted:  cmp.Or(s.OnExhausted, middleware.Pass),
 		UnknownTools: s.UnknownTools,
-		Advanced:     argsvalidate.Advanced{UnusableSchemas: s.UnusableSchemas},
+		Advanced:     argsvalidate.Advanced{UnusableSchemas: s.UnusableSchemas, Formats: s.Formats == AllFormats, SafeFormats: s.Formats == SafeFormats},
 		Strip:        s.Strip,
 		Batch:        s.Batch,
 		Limits:       argsvalidate.Limits(s.Limits),

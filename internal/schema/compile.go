@@ -143,7 +143,7 @@ const documentURL = "toolmend:///schema.json"
 // LoadURL would fetch, fail. v5 has the official metaschemas itself.
 func compileV5(text string, o Options, x extras) (*jsonschema.Schema, *jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler() // one for each schema: a compiler is not safe for concurrent use
-	c.AssertFormat = o.Formats
+	c.AssertFormat = o.Formats || o.SafeFormats
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errRemote }
 	if x.draft != nil {
 		c.Draft = x.draft

@@ -46,7 +46,7 @@ func TestDescribe(t *testing.T) {
 		t.Run(property, func(t *testing.T) {
 			t.Parallel()
 			s, err := schema.Compile(fmt.Appendf(nil, `{"properties": {"p": %s}, "required": ["p"], "$defs": {
-				"leg": {"type": "object", "properties": {"bags": {"type": "integer", "minimum": 0}, "to": {"type": "string", "pattern": "^[A-Z]{3}$"}}, "required": ["to"]}}}`, property), schema.Options{})
+				"leg": {"type": "object", "properties": {"bags": {"type": "integer", "minimum": 0}, "to": {"type": "string", "pattern": "^[A-Z]{3}$"}}, "required": ["to"]}}}`, property), schema.Options{Formats: true})
 			require.NoError(t, err)
 			issues := s.Validate(parse(t, `{}`))
 			require.Len(t, issues, 1)

@@ -18,8 +18,8 @@ import (
 // annotations that v5 would assert, and translates or drops patterns that Go
 // cannot compile, loosening what depends on them. It changes the tree in place.
 type normalizer struct {
-	formats bool
-	read    func(string) (pattern, bool) // how patterns are read
+	formats, safeFormats bool
+	read                 func(string) (pattern, bool) // how patterns are read
 
 	notes    []string
 	unlisted int // notes beyond the first few
@@ -57,7 +57,7 @@ const latest = "https://json-schema.org/draft/2020-12/schema"
 
 // newNormalizer returns a normalizer for one document.
 func newNormalizer(o Options) *normalizer {
-	return &normalizer{formats: o.Formats, read: readPattern, nodes: map[string]*subschema{},
+	return &normalizer{formats: o.Formats, safeFormats: o.SafeFormats, read: readPattern, nodes: map[string]*subschema{},
 		patterns: map[string]*regexp.Regexp{}, sizes: map[string]int{}}
 }
 
@@ -199,9 +199,9 @@ func resolve(v any, pointer string) any {
 // a keyword of its own, an empty enum, and counts past an int, which it wraps
 // around.
 func (n *normalizer) clean(m map[string]any) {
-	if !n.formats {
-		if format, ok := m["format"].(string); ok {
-			m[unassertedFormat] = format
+	if format, _ := m["format"].(string); !n.formats && !(n.safeFormats && slices.Contains(SafeFormats, format)) {
+		if pattern, _ := m["pattern"].(string); len(pattern) > maxQuoted {
+			m[patternFormat] = format
 		}
 		delete(m, "format")
 	}
@@ -305,17 +305,22 @@ func (n *normalizer) pattern(at, text string) (pattern, bool) {
 	return pattern{}, false
 }
 
-// unassertedFormat keeps a "format" that is not asserted, for the words of an
-// issue. Drafts before 2019-09 assert "format" itself.
-const unassertedFormat = "x-unasserted-format"
+// patternFormat keeps a "format" that is not asserted beside a pattern that is too long for a
+// message: the pattern checks what the format describes.
+const patternFormat = "x-pattern-format"
 
-// formatOf returns the format of a schema that was normalized.
+// formatOf returns the format of a schema that was normalized, for a message.
 func formatOf(s rawjson.Value) string {
 	if f := s.Get("format"); f.Exists() {
 		return f.Str()
 	}
-	return s.Get(unassertedFormat).Str()
+	return s.Get(patternFormat).Str()
 }
+
+// SafeFormats are the formats that tools read as the standard does. In the recorded calls each of
+// the 45 values of "date" is valid. "uri" rejects a call, and tools read times without a zone and
+// UUIDs without hyphens, so that those are not safe.
+var SafeFormats = []string{"date", "ipv4", "ipv6"}
 
 // loosen keeps schemas from becoming stricter because others accept more: a keyword that negates
 // a loosened schema is dropped. For example,

@@ -57,7 +57,9 @@ import (
 // Options change how a schema is read. They are comparable.
 type Options struct {
 	Formats bool // assert "format"
-	Strict  bool // refuse schemas that are not valid instead of reading them leniently
+	// SafeFormats asserts "format" where it is one of SafeFormats. Formats overrides it.
+	SafeFormats bool
+	Strict      bool // refuse schemas that are not valid instead of reading them leniently
 }
 
 // Limits are the limits of a schema's text. cost.go has the limits on compiling it.

@@ -109,8 +109,8 @@ func compareRates(base *summaryJSON, now *turnRates, s settings) *comparison {
 	if s.gateFinal {
 		c.Verdict = "final"
 	}
-	if base.Unknown != s.unknownName || s.gateFinal && (base.Strip != s.stripName || base.Mend != s.mendName) {
-		c.Note = fmt.Sprintf("the baseline was made with -strip %s -mend %s -unknown %s", base.Strip, base.Mend, base.Unknown)
+	if base.Unknown != s.unknownName || cmp.Or(base.Formats, "off") != s.formatsName || s.gateFinal && (base.Strip != s.stripName || base.Mend != s.mendName) {
+		c.Note = fmt.Sprintf("the baseline was made with -strip %s -mend %s -formats %s -unknown %s", base.Strip, base.Mend, cmp.Or(base.Formats, "off"), base.Unknown)
 	}
 	before, after := base.TurnRates.Total.share(s.gateFinal), now.Total.share(s.gateFinal)
 	c.Total = changeOf("", "", before, after)

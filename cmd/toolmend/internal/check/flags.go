@@ -25,6 +25,7 @@ type settings struct {
 	stripName   string // as on the command line, for the first line of the table
 	mendName    string
 	unknownName string
+	formatsName string
 	verdict     argsvalidate.Options // for the final verdict
 	model, tool string               // text that names must contain, in lower case; "" matches all
 	top         int                  // 0 means all
@@ -87,6 +88,7 @@ func (s *settings) verdictFlags(fs *flag.FlagSet, gate *string) {
 	fs.StringVar(&s.stripName, "strip", "optional", "")
 	fs.StringVar(&s.mendName, "mend", "default", "")
 	fs.StringVar(&s.unknownName, "unknown", "reject", "")
+	fs.StringVar(&s.formatsName, "formats", "off", "")
 	fs.StringVar(gate, "gate", "sent", "")
 }
 
@@ -97,7 +99,7 @@ func (s *settings) verdicts(gate string) error {
 	}
 	s.gateFinal = gate == "final"
 	var err error
-	s.verdict, err = try.Options(s.stripName, s.mendName, s.unknownName)
+	s.verdict, err = try.Options(s.stripName, s.mendName, s.unknownName, s.formatsName)
 	return err
 }
 

@@ -19,6 +19,7 @@ type summaryJSON struct {
 	Strip     string          `json:"strip"` // the settings of this run
 	Mend      string          `json:"mend"`
 	Unknown   string          `json:"unknown"`
+	Formats   string          `json:"formats"`
 	TurnRates *turnRates      `json:"turn_rates"` // for -baseline
 	Measures  *measures       `json:"measures"`
 	Baseline  *comparison     `json:"baseline,omitempty"`
@@ -65,7 +66,7 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 // summaryLine returns the summary without a comparison and hints.
 func (c *check) summaryLine(sum report.Summary) summaryJSON {
 	return summaryJSON{
-		Line: sum.Line(), Strip: c.stripName, Mend: c.mendName, Unknown: c.unknownName, TurnRates: &c.rates, Measures: &c.measures,
+		Line: sum.Line(), Strip: c.stripName, Mend: c.mendName, Unknown: c.unknownName, Formats: c.formatsName, TurnRates: &c.rates, Measures: &c.measures,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/internal/report"
 )
 
-// request is what the playground asks. The last three are values of flags; "" is the
+// request is what the playground asks. The last four are values of flags; "" is the
 // default of the flag.
 type request struct {
 	Tool    string `json:"tool"` // tools in a form that recorded.ReadToolsets reads, or a schema alone
@@ -20,6 +20,7 @@ type request struct {
 	Strip   string `json:"strip"`
 	Mend    string `json:"mend"`
 	Unknown string `json:"unknown"`
+	Formats string `json:"formats"`
 }
 
 // answer is what the playground gets. One of the two is there.
@@ -46,7 +47,7 @@ func fromJSON(ctx context.Context, text string) (*Result, error) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		return nil, err
 	}
-	o, err := Options(cmp.Or(r.Strip, "optional"), cmp.Or(r.Mend, "default"), cmp.Or(r.Unknown, "reject"))
+	o, err := Options(cmp.Or(r.Strip, "optional"), cmp.Or(r.Mend, "default"), cmp.Or(r.Unknown, "reject"), cmp.Or(r.Formats, "off"))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package try_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,4 +53,13 @@ func TestJSON(t *testing.T) {
 		})
 	}
 	require.Contains(t, try.JSON(t.Context(), "no JSON"), `"error"`)
+}
+
+// The playground has the setting formats.
+func TestJSONFormats(t *testing.T) {
+	t.Parallel()
+	for formats, want := range map[string]string{"": `"as_sent": "ok"`, "off": `"as_sent": "ok"`, "safe": `"as_sent": "invalid"`, "all": `"as_sent": "invalid"`, "some": "-formats is off, safe or all"} {
+		got := try.JSON(t.Context(), `{"tool": "{\"properties\":{\"d\":{\"type\":\"string\",\"format\":\"date\"}}}", "call": "{\"d\":\"tomorrow\"}", "formats": "`+formats+`"}`)
+		require.Contains(t, strings.NewReplacer(`":"`, `": "`).Replace(got), want)
+	}
 }

@@ -27,8 +27,8 @@ const maxCalls = 1 << 16
 var mendRules = map[string][]mend.Rule{"off": mend.Off(), "default": mend.Default(), "all": mend.All()}
 
 // Options returns the options for the final verdict, by the values of the flags
-// -strip, -mend and -unknown. The error names the flag.
-func Options(stripMode, mendSet, unknown string) (argsvalidate.Options, error) {
+// -strip, -mend, -unknown and -formats. The error names the flag.
+func Options(stripMode, mendSet, unknown, formats string) (argsvalidate.Options, error) {
 	o := argsvalidate.Options{Limits: argsvalidate.Limits{Calls: maxCalls}}
 	rules, known := mendRules[mendSet]
 	if !known {
@@ -45,6 +45,10 @@ func Options(stripMode, mendSet, unknown string) (argsvalidate.Options, error) {
 	default:
 		return o, fmt.Errorf("-unknown is reject or pass, not %q", unknown)
 	}
+	if !slices.Contains([]string{"off", "safe", "all"}, formats) {
+		return o, fmt.Errorf("-formats is off, safe or all, not %q", formats)
+	}
+	o.Formats, o.SafeFormats = formats == "all", formats == "safe"
 	o.Strip, o.Mend = mode, rules
 	return o, nil
 }
