@@ -517,6 +517,9 @@ func (s *scanner) finish() findings {
 
 // certain returns f, or a fault if the model may not have meant the calls.
 func (s *scanner) certain(f findings) findings {
+	for i, p := range f.pieces {
+		f.pieces[i].calls = slices.DeleteFunc(p.calls, func(c call) bool { return c.name == noFunction && s.tools.byName[noFunction].Name == "" })
+	}
 	calls := len(callsOf(f.pieces))
 	switch {
 	case calls == 0:
