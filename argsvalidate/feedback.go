@@ -190,20 +190,31 @@ func (f *feedback) writeIssues(issues []middleware.Issue) {
 	}
 }
 
-// omitText returns the advice to omit an optional property with an empty value.
+// omitText returns the advice to omit an optional property with an empty value, or with a value outside its enum.
 func (f *feedback) omitText(i middleware.Issue) string {
 	if i.Pointer == "" || !isSchemaCode(i.Code) || i.Code == "required" {
 		return ""
 	}
 	v := f.args.At(i.Pointer)
-	if !v.Exists() || !v.IsMember() || !v.Empty() && v.Raw() != `""` {
+	empty := v.Empty() || v.Raw() == `""`
+	if !v.Exists() || !v.IsMember() || !empty && i.Code != "enum" {
 		return ""
 	}
 	if d := f.declared(parent(i.Pointer)); !d.Has(v.Key()) || d.Requires(v.Key()) {
 		return ""
 	}
+	if !empty {
+		object := f.tool.At(parent(i.Pointer))
+		if slices.ContainsFunc(presenceKeywords, func(keyword string) bool { return object.Get(keyword).Exists() }) {
+			return ""
+		}
+		return "; or leave it out"
+	}
 	return "; omit it entirely if it is not needed"
 }
+
+// presenceKeywords may require a property that is not in "required".
+var presenceKeywords = []string{"minProperties", "dependentRequired", "dependentSchemas", "dependencies", "allOf", "anyOf", "oneOf", "not", "if"}
 
 // elementText quotes the array element with the issue, once.
 func (f *feedback) elementText(i middleware.Issue) string {

@@ -2,6 +2,7 @@ package argsvalidate_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -190,4 +191,30 @@ func TestLine(t *testing.T) {
 	t.Parallel()
 	issue := middleware.Issue{Pointer: "/config/thresholds/1", Message: "threshold must be positive"}
 	require.Equal(t, "Tool 't' argument 'config.thresholds[1]': threshold must be positive", argsvalidate.Line("t", issue))
+}
+
+// TestLeaveOut: the reply offers to leave out an optional property with a value outside its enum,
+// unless a keyword may require it.
+func TestLeaveOut(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		more string // members of the schema
+		want bool
+	}{
+		"optional":  {``, true},
+		"required":  {`,"required":["u"]`, false},
+		"counted":   {`,"minProperties":1`, false},
+		"dependent": {`,"dependentRequired":{"a":["u"]}`, false},
+		"a branch":  {`,"anyOf":[{"required":["u"]},{"required":["v"]}]`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tool := middleware.Tool{Name: "t", Parameters: json.RawMessage(`{"type":"object","properties":{"u":{"enum":["a","b"]}}` + c.more + `}`)}
+			_, err := argsvalidate.NewValidator(argsvalidate.Options{}).ValidateTurn(t.Context(),
+				argsvalidate.Turn{Request: &middleware.Request{Tools: []middleware.Tool{tool}}, Calls: []middleware.ToolCall{{ID: "1", Name: "t", Arguments: `{"u":"zzz","v":1}`}}})
+			var invalid *argsvalidate.Error
+			require.ErrorAs(t, err, &invalid)
+			require.Equal(t, c.want, strings.Contains(invalid.Replies[0].Text(), "or leave it out"), invalid.Replies[0].Text())
+		})
+	}
 }

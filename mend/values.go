@@ -239,16 +239,19 @@ func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
 // maxEnumWords is the number of values that EnumWords compares with a string.
 const maxEnumWords = 256
 
-// enumInPhrase returns the JSON text of the one value of an enum whose words all occur in
-// s, one after the other: "high" for "high priority". There is none if s has a word that
-// changesMeaning: "not urgent" is not urgent.
+// enumInPhrase returns the JSON text of the one value of an enum that whole words of
+// s spell, one after the other: "high" for "high priority". There is none if s has a word that
+// changesMeaning: "not urgent" is not urgent. A part of a longer name, such as PostgreSQL or T-SQL, is no word.
 func (m *mender) enumInPhrase(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
 	}
-	sentWords := wordsOf(s)
-	if slices.ContainsFunc(sentWords, changesMeaning) {
+	if slices.ContainsFunc(wordsOf(s), changesMeaning) {
 		return "", false
+	}
+	words := strings.Fields(s)
+	for i, w := range words {
+		words[i] = fold(strings.Trim(w, ".,:;!?()[]\"'`"))
 	}
 	match, read := "", 0
 	for _, a := range sch.Alternatives() {
@@ -256,7 +259,7 @@ func (m *mender) enumInPhrase(sch *view.Node, s string) (string, bool) {
 			if read++; read > maxEnumWords {
 				return "", false
 			}
-			if v.Kind() != rawjson.String || len(v.Str()) > maxEnum || v.Raw() == match || !containsRun(sentWords, wordsOf(v.Str())) {
+			if v.Kind() != rawjson.String || len(v.Str()) > maxEnum || v.Raw() == match || !containsRun(words, fold(v.Str())) {
 				continue
 			}
 			if match != "" {
@@ -268,11 +271,18 @@ func (m *mender) enumInPhrase(sch *view.Node, s string) (string, bool) {
 	return match, match != ""
 }
 
-// containsRun reports whether part, which must not be empty, is a contiguous part of whole.
-func containsRun(whole, part []string) bool {
-	for i := 0; len(part) > 0 && i+len(part) <= len(whole); i++ {
-		if slices.Equal(whole[i:i+len(part)], part) {
-			return true
+// containsRun reports whether consecutive words spell name, which must not be empty.
+func containsRun(words []string, name string) bool {
+	for i := range words {
+		rest := name
+		for _, w := range words[i:] {
+			after, ok := strings.CutPrefix(rest, w)
+			if !ok || w == "" {
+				break
+			}
+			if rest = after; rest == "" {
+				return name != ""
+			}
 		}
 	}
 	return false

@@ -127,7 +127,11 @@ func TestEnumWords(t *testing.T) {
 	period := `{"type": "string", "enum": ["six_months", "oneYear", "year"]}`
 	check(t, only(mend.EnumWords), []row{
 		{name: "among others", params: properties(false, "p", period), args: `{"p": "last six months"}`, want: `{"p": "six_months"}`},
+		{name: "in another spelling", params: properties(false, "p", period), args: `{"p": "the last (Six-Months)."}`, want: `{"p": "six_months"}`},
 
+		{name: "inside a name", params: properties(false, "p", `{"enum": ["sql", "csv"]}`), args: `{"p": "PostgreSQL"}`},
+		{name: "inside a name with a hyphen", params: properties(false, "p", `{"enum": ["sql", "csv"]}`), args: `{"p": "use T-SQL"}`},
+		{name: "inside a name with a slash", params: properties(false, "p", `{"enum": ["sql", "csv"]}`), args: `{"p": "PL/SQL"}`},
 		{name: "of two values", params: properties(false, "p", period), args: `{"p": "one year"}`},
 		{name: "not in one piece", params: properties(false, "p", period), args: `{"p": "six or more months"}`},
 		{name: "turned around", params: properties(false, "p", period), args: `{"p": "not six months"}`},

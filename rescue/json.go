@@ -120,12 +120,18 @@ func (t *tools) keyedJSON(v rawjson.Value) (call, issue) {
 	return call{}, issue{"ambiguous", "it must have the name of one tool as its only member"}
 }
 
-// called returns the call that v holds. Models leave out the arguments of tools without
+// noFunction is what granite calls if no function fits.
+const noFunction = "no_function"
+
+// called returns the call that v holds. It may be noFunction. Models leave out the arguments of tools without
 // parameters, so missing arguments are an empty object; argsvalidate checks the required
 // ones. Arguments may be JSON in a string, as in OpenAI's format.
 func (t *tools) called(written string, arguments, v rawjson.Value) (call, issue) {
 	name, ok := t.find(written)
-	if !ok {
+	switch {
+	case !ok && written == noFunction:
+		return call{name: noFunction, arguments: "{}"}, issue{}
+	case !ok:
 		return call{}, unknown(written)
 	}
 	c := call{name: name, body: v.Raw()}

@@ -221,6 +221,8 @@ func TestNoCalls(t *testing.T) {
 		"JSON before text":              `{"name": "get_time", "arguments": {}} is a call.`,
 		"a JSON block in a text":        "Like this:\n```json\n{\"name\": \"get_time\", \"arguments\": {}}\n```\nand wait.",
 		"the name of a tag":             "The tag <tool_call> begins a call, and </tool_call> ends it.",
+		"granite: no function":          `<function_call> {"name": "no_function", "arguments": {}}`,
+		"hermes: no function":           `<tool_call>{"name": "no_function"}</tool_call>`,
 		"HTML":                          "<function=foo> is not HTML, <div> is.",
 		"code with brackets":            "if a[TOOL] < b { return x<y }",
 		"in reasoning":                  "<think>" + call + " would be one way.</think>Noon.",

@@ -26,6 +26,8 @@ type scanner struct {
 	strayClose bool          // there is a closing mark outside of a call
 	begin      int           // of the answer, after the reasoning
 	blank      bool          // the answer up to pos is white space
+	everywhere bool          // quoted calls and reasoning are read, and faults are passed over
+	faults     int           // that were passed over
 	think      string        // the mark that ends the reasoning at pos; "" outside
 	inside     calltext.Code // the code at pos
 
@@ -72,7 +74,7 @@ func (s *scanner) run() {
 			s.pos++
 			continue
 		}
-		if !s.thought() && !s.call() && !s.code() && !s.undecided {
+		if moved := !s.everywhere && s.thought() || s.call() || !s.everywhere && s.code(); !moved && !s.undecided {
 			s.blank = s.blank && strings.IndexByte(white, c) >= 0
 			s.pos++
 		}
@@ -177,7 +179,7 @@ func (s *scanner) bestReading(next byte) (best opened) {
 			case partial:
 				best.begins = best.begins || !s.final
 			case complete:
-				if s.quoted() {
+				if !s.everywhere && s.quoted() {
 					return opened{quoted: true}
 				}
 				s.compare(o, &best)
@@ -352,6 +354,11 @@ func (s *scanner) retryLater(end int) {
 // fail records a malformed call. The text after it is not read, because it may be a part of
 // that call.
 func (s *scanner) fail(f fault) {
+	if s.everywhere && s.faults < maxCalls {
+		s.faults++
+		s.pos = max(f.inner, s.pos+1)
+		return
+	}
 	if s.fault == nil {
 		s.fault = &f
 	}
@@ -510,6 +517,9 @@ func (s *scanner) finish() findings {
 
 // certain returns f, or a fault if the model may not have meant the calls.
 func (s *scanner) certain(f findings) findings {
+	for i, p := range f.pieces {
+		f.pieces[i].calls = slices.DeleteFunc(p.calls, func(c call) bool { return c.name == noFunction && s.tools.byName[noFunction].Name == "" })
+	}
 	calls := len(callsOf(f.pieces))
 	switch {
 	case calls == 0:

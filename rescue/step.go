@@ -88,7 +88,7 @@ func (s *rescueStep) handle(resp *middleware.Response, attempt int) (out *middle
 	if len(f.pieces) == 0 && f.fault == nil {
 		return resp, false
 	}
-	if quotedInRequest(s.req, whole, f) {
+	if quotedInRequest(s.req, whole, f, s.tools) {
 		s.tally.Note("rescue: a call in the text was not made, because it occurs in the request")
 		return resp, false
 	}

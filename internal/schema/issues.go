@@ -215,8 +215,12 @@ func (r *reader) issuesOf(f locatedFault) []middleware.Issue {
 // declares it. The message describes the property, so that the model can send it.
 func (r *reader) missing(x finding, object rawjson.Value, name string) middleware.Issue {
 	msg := "required property is missing"
-	if want := r.describe(object.Get("properties").Get(name)); want != "" {
+	property := object.Get("properties").Get(name)
+	if want := r.describe(property); want != "" {
 		msg += "; wanted: " + want
+	}
+	if means := clip(property.Get("description").Str(), maxQuoted); means != "" {
+		msg += " (" + means + ")"
 	}
 	return middleware.Issue{Code: x.keyword, Pointer: rawjson.JoinPointer(x.at, name), Message: clip(msg, maxMessage)}
 }
@@ -266,6 +270,32 @@ func (r *reader) suggest(name string, candidates []string) string {
 		return ""
 	}
 	return SuggestWithin(name, candidates, &r.work)
+}
+
+// suggestValue is suggest by the rule of SuggestTool, for the values of an enum.
+func (r *reader) suggestValue(value string, all []string, where string) string {
+	if r.suggested++; r.suggested > maxSuggestions || r.work <= 0 {
+		return ""
+	}
+	known, ok := r.s.enumNames.Load(where)
+	if !ok || where == "" {
+		const most = 4096                            // values that are compared
+		names := make([]string, min(len(all), most)) // without their quotes
+		for i := range names {
+			names[i] = strings.Trim(all[i], `"`)
+		}
+		if known = NewToolNames(names); where != "" {
+			r.s.enumNames.Store(where, known)
+		}
+	}
+	t := *known.(*ToolNames)
+	t.work = r.work - len(t.candidates)
+	meant := t.Suggest(value)
+	r.work = max(t.work, 0)
+	if at := slices.Index(t.candidates, meant); meant != "" {
+		return all[at]
+	}
+	return ""
 }
 
 // comparePointers orders by segment, indices by number, and what encloses before what

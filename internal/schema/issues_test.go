@@ -67,8 +67,14 @@ var issueCases = []struct {
 	{"integer with a fraction", `{"properties":{"a":{"type":"integer"}}}`, `{"a":2.5}`, []string{
 		`type /a: wanted integer; sent number 2.5`,
 	}},
-	{"enum", `{"properties":{"a":{"enum":["metric","imperial",1,null]}}}`, `{"a":"metrik"}`, []string{
-		`enum /a: wanted one of "metric", "imperial", 1, null; did you mean "metric"?; sent string "metrik"`,
+	{"enum", `{"properties":{"a":{"enum":["metric","imperial",1,null]}}}`, `{"a":"metricc"}`, []string{
+		`enum /a: wanted one of "metric", "imperial", 1, null; did you mean "metric"?; sent string "metricc"`,
+	}},
+	{"enum of another value", `{"properties":{"a":{"enum":["create_file","celsius"]}}}`, `{"a":"delete_file"}`, []string{
+		`enum /a: wanted one of "create_file", "celsius"; sent string "delete_file"`,
+	}},
+	{"a missing property with a description", `{"properties":{"a":{"type":"string","description":"The city,\n\nas on the map."}},"required":["a"]}`, `{}`, []string{
+		`required /a: required property is missing; wanted: string (The city, as on the map.)`,
 	}},
 	{"enum of one", `{"properties":{"a":{"enum":["x"]}}}`, `{"a":1}`, []string{
 		`enum /a: wanted "x"; sent number 1`,

@@ -199,13 +199,12 @@ func (r *reader) wantedValues(x finding) string {
 	}
 	msg := "wanted one of " + joined(values)
 	if x.got.Kind() == rawjson.String && r.suggested < maxSuggestions {
-		const most = 4096                               // values that are compared
-		names := make([]string, min(len(values), most)) // without their quotes
-		for i := range names {
-			names[i] = strings.Trim(values[i], `"`)
+		where := ""
+		if rules := x.rules(); len(rules) == 1 {
+			where = rules[0]
 		}
-		if meant := r.suggest(x.got.Str(), names); meant != "" {
-			msg += "; did you mean " + values[slices.Index(names, meant)] + "?"
+		if meant := r.suggestValue(x.got.Str(), values, where); meant != "" {
+			msg += "; did you mean " + meant + "?"
 		}
 	}
 	return msg

@@ -79,6 +79,7 @@ type Schema struct {
 	patterns   map[string]*regexp.Regexp
 	sizes      map[string]int // of patterns, in instructions
 	enumValues sync.Map       // values of enums, by pointer; see values
+	enumNames  sync.Map       // *ToolNames of these values, by pointer
 }
 
 // Compile reads and compiles a JSON Schema. The error tells an operator why the schema cannot
