@@ -231,7 +231,8 @@ func (s *validateStep) withIDs(resp *middleware.Response) *middleware.Response {
 }
 
 // afterRefusal re-asks after the provider has refused a tool call of its model. There
-// is no message of the model to reply to, so a user message describes the mistake.
+// is no message of the model to reply to, so a user message describes the mistake. If the
+// request offers no tools, the answer is returned as it is.
 func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
 	reasons := []error{ErrExhausted, ErrInvalid, err}
 	if s.isRepeating(loopstate.Refusal(err), s.v.o.MaxAttempts) {
@@ -239,6 +240,11 @@ func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, 
 	}
 	if e, ok := errors.AsType[*middleware.ModelError](err); ok && e.Response != nil && s.last == nil {
 		s.unread, s.answered = e.Response, s.attempt
+		if len(s.req.Tools) == 0 { // there is no call to ask for
+			plain := *s.unread
+			plain.Report = middleware.Report{}
+			return true, &plain, nil
+		}
 	}
 	if s.attempt >= s.v.o.MaxAttempts || len(reasons) > 3 {
 		if s.last == nil {

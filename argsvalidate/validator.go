@@ -44,6 +44,10 @@ func NewValidator(o Options) *Validator {
 // the model call. If an inner layer has marked the message as invalid, the step
 // returns it with Pass, and an *Error otherwise.
 //
+// If the provider could not read the call in an answer (middleware.ErrInvalidToolCall), the step
+// re-asks too. After the last attempt, or if the re-ask fails, Pass and DropInvalid return that
+// answer, marked as invalid, if the provider sent one and no earlier response had calls.
+//
 // If the first response has no tool calls, the step returns it unchanged, unless
 // the request requires a call (ToolChoice), or the message is empty
 // (Options.EmptyAnswers). Then the step re-asks once. If the next response has

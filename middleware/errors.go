@@ -7,8 +7,9 @@ import (
 )
 
 // ErrInvalidToolCall marks a ModelError in which the provider itself refused
-// the tool call that the model wrote (Groq's tool_use_failed, Gemini's
-// MALFORMED_FUNCTION_CALL, the parse errors of Ollama and llama.cpp).
+// the tool call that the model wrote (Groq's tool_use_failed, the parse errors of
+// Ollama and llama.cpp), or could not read it (Gemini's MALFORMED_FUNCTION_CALL, also
+// through routers in other formats; then ModelError.Response is the answer).
 // argsvalidate re-asks on this error. Other middlewares must not retry it.
 var ErrInvalidToolCall = errors.New("middleware: provider refused the model's tool call")
 

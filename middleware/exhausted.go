@@ -23,7 +23,8 @@ const (
 	// tool it overrides the others.
 	Raise
 	// DropInvalid returns the message with its valid calls only. If it has none,
-	// DropInvalid does the same as the zero value.
+	// DropInvalid does the same as the zero value. A message whose call the provider
+	// could not read holds no call to drop: it is returned as with Pass.
 	DropInvalid
 )
 

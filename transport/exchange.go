@@ -186,7 +186,9 @@ func (x *exchange) runChain() (*middleware.Response, error) {
 	if e, ok := errors.AsType[*middleware.ModelError](err); ok && e.Response != nil && codeOf(err) == middlewareError { // no middleware has raised it
 		passed := *e.Response
 		passed.Report = middleware.ReportOf(nil, err)
-		passed.Report.Final = len(passed.Report.Attempts) - 1
+		if passed.Report.Final = len(passed.Report.Attempts) - 1; !x.tools {
+			passed.Report.Status = middleware.NoCalls
+		}
 		resp, err = &passed, nil
 	}
 	x.mu.Lock()

@@ -67,8 +67,10 @@ func TestUnreadCalls(t *testing.T) {
 					require.Equal(t, http.StatusOK, resp.StatusCode, body)
 					require.Equal(t, "invalid", resp.Header.Get("X-Toolmend-Status")+resp.Trailer.Get("X-Toolmend-Status"), body)
 					require.Equal(t, stream && name != "gemini" && name != "ollama", strings.Contains(body, ": toolmend status=invalid"), body)
-					got, err := s.codec.DecodeResponse(&middleware.Request{}, []byte(body))
-					require.NoError(t, err, body)
+					_, err := s.codec.DecodeResponse(asked, []byte(body))
+					var e *middleware.ModelError
+					require.ErrorAs(t, err, &e, body)
+					got := e.Response
 					require.Equal(t, unreadWord(name), got.FinishReason, body)
 					require.Equal(t, text, got.Message.Text(), body)
 					require.Empty(t, got.Message.ToolCalls)
@@ -106,6 +108,24 @@ func TestUnreadCalls(t *testing.T) {
 					t.Run("without a chain that asks", func(t *testing.T) {
 						resp, body, call, _ := ask(t, nothing, sends(unread))
 						requireMarked(t, resp, body, call, 1)
+					})
+					t.Run("no tools", func(t *testing.T) {
+						for _, chain := range []middleware.Middleware{nothing, validating(0)} {
+							_, tools, _ := strings.Cut(s.request(stream), `"tools":`)
+							request := strings.Replace(s.request(stream), tools, "[]}", 1)
+							u := serve(t, sends(unread))
+							ctx, call := transport.Watch(t.Context())
+							req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.URL+path, strings.NewReader(request))
+							require.NoError(t, err)
+							resp, err := hooked(t, transport.New(transport.Options{}, chain))(req)
+							require.NoError(t, err)
+							body := read(t, resp)
+							require.Equal(t, http.StatusOK, resp.StatusCode, body)
+							require.Contains(t, body, string(unreadWord(name)))
+							require.Empty(t, resp.Header.Get("X-Toolmend-Status")+resp.Trailer.Get("X-Toolmend-Status"))
+							require.NoError(t, call.Err())
+							require.Empty(t, call.Status())
+						}
 					})
 					t.Run("stays unread, raise", func(t *testing.T) {
 						resp, body, call, _ := ask(t, validating(0), sends(unread), sends(unread), sends(unread))

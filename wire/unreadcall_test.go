@@ -91,16 +91,14 @@ func TestUnreadCall(t *testing.T) {
 							for _, resp := range []*middleware.Response{e.Response, stored(t, e.Response)} {
 								out, err := f.codec.EncodeResponse(resp)
 								require.NoError(t, err)
-								again, err := f.codec.DecodeResponse(&middleware.Request{}, out)
-								require.NoError(t, err)
-								require.Equal(t, middleware.FinishReason(word), again.FinishReason, string(out))
-								require.Equal(t, text, again.Message.Text())
-								require.Equal(t, resp.Usage, again.Usage)
+								_, err = f.codec.DecodeResponse(req, out)
+								var again *middleware.ModelError
+								require.ErrorAs(t, err, &again)
+								require.Equal(t, middleware.FinishReason(word), again.Response.FinishReason, string(out))
+								require.Equal(t, text, again.Response.Message.Text())
+								require.Equal(t, resp.Usage, again.Response.Usage)
 							}
 						}
-						resp, err := f.codec.DecodeResponse(&middleware.Request{}, []byte(body))
-						require.NoError(t, err, "no tool was offered")
-						require.Equal(t, middleware.FinishReason(word), resp.FinishReason)
 					}
 				}
 				for _, word := range []string{"MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE", "malformed_model_output", "insufficient_system_resource", "error", "OTHER"} {

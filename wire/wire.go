@@ -126,7 +126,8 @@ type Codec interface {
 	// wraps ErrShape or ErrIncomplete. If the provider sent an error with a
 	// good status, it is a *middleware.ModelError. That error wraps
 	// middleware.ErrInvalidToolCall if the provider refused the tool call
-	// that the model wrote.
+	// that the model wrote, or reports by its finish reason that it could
+	// not read one; then ModelError.Response is the answer.
 	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
 
 	// EncodeResponse writes the body of an answer, with the framing in which

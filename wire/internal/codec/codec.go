@@ -18,9 +18,9 @@
 // This package does the rest: it cuts a body into units (events.go) and decides which of
 // them pass unchanged, are written or wait (splitter.go), keeps the part that a client has
 // (cursor.go), writes known members in one spelling and finds words for calls (tree.go),
-// writes answers for other requests and counts tokens (answer.go), compares neutral values
-// and pairs results with calls (neutral.go), edits JSON (json.go), and reads errors
-// (errors.go).
+// writes answers for other requests and counts tokens (answer.go), reads finish words
+// (finish.go), compares neutral values and pairs results with calls (neutral.go), edits JSON
+// (json.go), and reads errors (errors.go).
 //
 // Unknown members of a request pass as they came. To add one that middlewares may change,
 // give middleware.Request a field, and its Clone and SameRequest a line; in request.go of

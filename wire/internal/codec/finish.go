@@ -66,10 +66,10 @@ func Finish(word string, calls bool) middleware.FinishReason {
 }
 
 // unread returns the error for an answer without a call whose finish word means that the
-// provider could not read one; nil for any other answer, and for a request without tools.
+// provider could not read one; nil for any other answer.
 func (r *Splitter) unread() error {
 	word := string(r.resp.FinishReason)
-	if len(r.resp.Message.ToolCalls) > 0 || !IsUnread(word) || r.Req != nil && len(r.Req.Tools) == 0 {
+	if len(r.resp.Message.ToolCalls) > 0 || !IsUnread(word) {
 		return nil
 	}
 	e := ModelError(0, nil, Failure{Code: word, Refused: true, Output: cmp.Or(r.Unread, r.resp.Message.Text())})
