@@ -23,7 +23,7 @@ func TestTruncatedLastCall(t *testing.T) {
 	for _, args := range []string{goodWeather, `{"city": "Os`, ``} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
-			out := run(t, argsvalidate.Options{}, limited(50),
+			out := run(t, argsvalidate.Options{}, capped(50),
 				truncated(call("1", "note", goodNote), call("2", "weather", args)), middlewaretest.Calls("note", goodNote, "weather", goodWeather))
 			verdicts := out.report.Attempts[0].Verdicts
 			require.True(t, verdicts[0].OK(), "the calls before it were ended by the model itself")

@@ -1,10 +1,10 @@
 package argsvalidate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
-	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -16,10 +16,12 @@ import (
 func (j *validation) enforceChoice() {
 	first := true
 	for i := range j.calls {
-		switch why := j.forbidden(i); {
+		c := j.verdicts[i].Call
+		switch why := j.forbidden(c); {
 		case why != "":
 			j.forbid(i, codeToolChoice, why)
-		case !j.req.NoParallelCalls || !j.counts(i):
+		case !j.req.NoParallelCalls || c.Kind == middleware.KindBuiltin && !j.tools.find(c.Name, "").declared():
+			// no limit, or a call that a provider makes beside others, such as a request for an approval
 		case first:
 			first = false
 		default:
@@ -45,51 +47,18 @@ func (j *validation) forbid(i int, code, message string) {
 	v.Call, v.Changes, v.Issues = j.calls[i], nil, issue(code, "", message)
 }
 
-// forbidden returns the rule of the request that forbids to call the tool of the i-th call, or
-// "". A tool that the request only announces is not in a list of allowed tools, so that list
-// decides about declared tools only.
-func (j *validation) forbidden(i int) string {
-	if c := j.req.ToolChoice; c.Name == "" && c.Mode == middleware.ToolNone {
+// forbidden returns the rule of the request that forbids to call the tool of c, or "". A list
+// of allowed tools does not have the tools that the request only announces, so it decides about
+// declared tools only.
+func (j *validation) forbidden(c middleware.ToolCall) string {
+	switch choice := j.req.ToolChoice; {
+	case choice.Name == "" && choice.Mode == middleware.ToolNone:
 		return "the request allows no tool call now (tool choice none). Answer without a tool"
-	}
-	if p := j.planOf(i); !p.declared() || j.req.Allows(*p.tool) {
+	case j.req.AllowedTools == nil:
 		return ""
 	}
-	if names := j.tools.available(); len(names) > 0 {
-		return "the request allows only calls of these tools now: " + listNames(names)
+	if p := j.tools.find(c.Name, c.Namespace); !p.declared() || j.req.Allows(*p.tool) {
+		return ""
 	}
-	return "the request allows no call of a tool now. Answer without a tool"
-}
-
-// counts reports whether the i-th call is one of those that Request.NoParallelCalls limits:
-// not one that a provider makes beside them, such as a request for an approval.
-func (j *validation) counts(i int) bool {
-	return j.calls[i].Kind != middleware.KindBuiltin || j.planOf(i).declared()
-}
-
-// planOf returns the plan of the i-th call, of any kind.
-func (j *validation) planOf(i int) toolPlan {
-	if p := j.plans[i]; p.declared() {
-		return p
-	}
-	return j.tools.find(j.verdicts[i].Call.Name, j.verdicts[i].Call.Namespace)
-}
-
-// onlyCountFaults reports whether all invalid calls are further calls where one is allowed.
-// The step re-asks for that once: many servers ignore the limit.
-func (s *validateStep) onlyCountFaults() bool {
-	for v := range s.invalid() {
-		if firstCode(v.Issues) != codeParallel {
-			return false
-		}
-	}
-	return true
-}
-
-// batchPolicy returns Options.Batch. A message that may have one call has no siblings to keep.
-func (v *Validator) batchPolicy(req *middleware.Request) batch.Policy {
-	if req.NoParallelCalls {
-		return batch.ReissueAll
-	}
-	return v.o.Batch
+	return "the request allows only calls of these tools now: " + cmp.Or(listNames(j.tools.available()), "none")
 }

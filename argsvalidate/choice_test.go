@@ -39,7 +39,7 @@ func TestForbiddenCallsAreAskedForAgain(t *testing.T) {
 		"none, an unknown tool": {noTool, middlewaretest.Calls("wind", "{}"), words, [][]string{{"tool_choice"}},
 			[]string{"Tool 'wind' was not executed: the request allows no tool call now (tool choice none). Answer without a tool."}},
 		"an empty list": {noToolAt, weatherCall, words, [][]string{{"tool_choice"}},
-			[]string{"Tool 'weather' was not executed: the request allows no call of a tool now. Answer without a tool."}},
+			[]string{"Tool 'weather' was not executed: the request allows only calls of these tools now: none."}},
 		"another tool than allowed": {onlyNote, weatherCall, noteCall, [][]string{{"tool_choice"}},
 			[]string{"Tool 'weather' was not executed: the request allows only calls of these tools now: note."}},
 		"with wrong arguments too": {onlyNote, middlewaretest.Calls("weather", badWeather), noteCall, [][]string{{"tool_choice"}}, nil},
@@ -146,7 +146,7 @@ func TestSeveralCallsAreAskedForOnce(t *testing.T) {
 
 	raise := run(t, argsvalidate.Options{MaxAttempts: 5}, limited(oneCall), two, middlewaretest.Calls("weather", badWeather), two)
 	require.ErrorIs(t, raise.err, argsvalidate.ErrExhausted)
-	require.Equal(t, "the message has more tool calls than the one that the request allows (3 attempts)", failure(t, raise.err).ClientMessage())
+	require.Equal(t, "note: the request does not allow this call (3 attempts)", failure(t, raise.err).ClientMessage())
 	require.Contains(t, raise.err.Error(), "note: parallel_calls")
 }
 

@@ -171,10 +171,8 @@ func (e *Error) clientFault(n int, i middleware.Issue) string {
 		return "a tool was called that is not declared"
 	case codeTruncated:
 		return name + ": the call was cut off"
-	case codeToolChoice:
+	case codeToolChoice, codeParallel:
 		return name + ": the request does not allow this call"
-	case codeParallel:
-		return "the message has more tool calls than the one that the request allows"
 	case codeNotObject, "syntax", "trailing_data", "utf8":
 		return name + ": the arguments are not a JSON object"
 	case "size", "depth", "number", "unchecked":

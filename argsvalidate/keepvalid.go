@@ -44,7 +44,7 @@ func (s *validateStep) keptSiblings() (kept []middleware.ToolCall, repeated []bo
 // updateBatch keeps the last response if some of its calls are invalid, or inserts its
 // calls into the kept batch.
 func (s *validateStep) updateBatch() {
-	if s.v.batchPolicy(s.req) != batch.KeepValid {
+	if s.batch != batch.KeepValid {
 		s.noteLost()
 		return
 	}

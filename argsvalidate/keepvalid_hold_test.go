@@ -62,7 +62,7 @@ func TestKeepValidHasTheLastFinishReason(t *testing.T) {
 	t.Parallel()
 	first := truncated(call("1", "note", goodNote), call("2", "weather", goodWeather))
 	o := argsvalidate.Options{Batch: batch.KeepValid}
-	out := run(t, o, limited(50), first, middlewaretest.Calls("weather", goodWeather))
+	out := run(t, o, capped(50), first, middlewaretest.Calls("weather", goodWeather))
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.FinishToolCalls, out.resp.FinishReason)
 	require.Len(t, out.resp.Message.ToolCalls, 2)

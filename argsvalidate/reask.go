@@ -19,9 +19,6 @@ import (
 // turns (Options.FreshOnRepeat).
 func (s *validateStep) reask(ctx context.Context, sent middleware.Message) {
 	s.rejected = s.rejected || s.isModelsFault()
-	for v := range s.invalid() {
-		s.askedForOne = s.askedForOne || firstCode(v.Issues) == codeParallel
-	}
 	if s.v.o.FreshOnRepeat && s.repeats.Same() > 1 && s.kept == nil {
 		reply := middleware.User(s.freshText(ctx))
 		s.tally.Note(fmt.Sprintf("attempt %d brought the same invalid calls again: attempt %d leaves the failed turns out", s.attempt, s.attempt+1))
@@ -48,7 +45,7 @@ func (s *validateStep) failedTurn(ctx context.Context, sent middleware.Message) 
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.batchPolicy(s.req), s.v.render(ctx, &s.checked, s.attempt, s.repeats.Same() > 1, false))
+	turn := batch.Turn(echo, tools, s.checked.verdicts, s.batch, s.v.render(ctx, &s.checked, s.attempt, s.repeats.Same() > 1, false))
 	if left := s.kept.stillInvalid(); left != "" {
 		last := &turn[len(turn)-1]
 		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."

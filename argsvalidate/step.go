@@ -35,6 +35,7 @@ type validateStep struct {
 	rejected      bool                 // the model has sent an invalid call in this step
 	refusal       error                // the provider's error, if it refused the last attempt's call
 	unread        *middleware.Response // the last answer whose call the provider could not read
+	batch         batch.Policy         // Options.Batch, or ReissueAll if a message may have one call
 	kept          *keptBatch           // with batch.KeepValid, the valid calls of earlier attempts
 	previous      []middleware.Verdict // the verdicts of the attempt before
 	repeats       loopstate.Watch      // detects repeated failures
@@ -50,7 +51,10 @@ type validateStep struct {
 // tracks the events that the caller gets, and withoutCalls drops the model's tool
 // calls, which are not validated yet.
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *validateStep {
-	s := &validateStep{v: v, next: next, tools: requestTools{v: v, req: req}, repeats: loopstate.From(ctx)}
+	s := &validateStep{v: v, next: next, tools: requestTools{v: v, req: req}, batch: v.o.Batch, repeats: loopstate.From(ctx)}
+	if req.NoParallelCalls {
+		s.batch = batch.ReissueAll
+	}
 	if req.Sink != nil {
 		guarded := *req
 		guarded.Sink = s.trackSink(run.Sink("argsvalidate", req.Sink))
@@ -271,13 +275,16 @@ func (s *validateStep) passesUnread() bool {
 
 // outOfAttempts returns why no further attempt may follow, or nil.
 func (s *validateStep) outOfAttempts(ctx context.Context) []error {
-	limit := 0
+	limit, several, others := 0, false, false
 	for v := range s.invalid() {
+		isFurther := firstCode(v.Issues) == codeParallel
+		several, others = several || isFurther, others || !isFurther
 		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
 	}
-	if s.askedForOne && s.onlyCountFaults() {
+	if s.askedForOne && !others { // many servers ignore the limit of one call
 		limit = s.attempt
 	}
+	s.askedForOne = s.askedForOne || several
 	if s.isRepeating(loopstate.Calls(s.outputVerdicts(), s.outputValidation().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
 	}
@@ -348,7 +355,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		whole := s.outputValidation()
 		e := s.outputError(reasons...)
 		e.attempts = s.attempt
-		e.Replies = batch.Replies(whole.verdicts, s.v.batchPolicy(s.req), s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
+		e.Replies = batch.Replies(whole.verdicts, s.batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
 		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
 		s.noteAll(whole)                                       // the replies may have added notes
 		return nil, e

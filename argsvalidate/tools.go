@@ -19,14 +19,14 @@ import (
 // requestTools are the tools of one step: the Validator's own and the request's. It looks
 // up each tool once, not once for each call.
 type requestTools struct {
-	v              *Validator
-	req            *middleware.Request
-	plans          []toolPlan      // of the declared tools that were looked up
-	names, allowed []string        // see declared and available
-	announcements  *announce.Tools // see announced
-	variants       *mend.Names     // see match
-	hints          hints           // for the replies
-	notedMisspelt  bool            // misspeltNames has run
+	v             *Validator
+	req           *middleware.Request
+	plans         []toolPlan      // of the declared tools that were looked up
+	names         []string        // see available
+	announcements *announce.Tools // see announced
+	variants      *mend.Names     // see match
+	hints         hints           // for the replies
+	notedMisspelt bool            // misspeltNames has run
 }
 
 // find returns the plan for the tool with this name in the namespace of a call. The
@@ -44,36 +44,24 @@ func (t *requestTools) find(name, space string) toolPlan {
 	return p
 }
 
-// declared returns the names of the tools that the client executes, in order, each once.
-func (t *requestTools) declared() []string {
-	if t.names == nil {
-		t.names = t.list(func(middleware.Tool) bool { return true })
+// available returns the names of the tools that a model may call, in order, each once.
+func (t *requestTools) available() []string {
+	if t.names != nil {
+		return t.names
+	}
+	t.names = []string{}
+	listed := map[string]bool{"": true, announce.Placeholder: true}
+	for _, tool := range slices.Concat(t.v.o.Tools, t.req.Tools) {
+		if tool.Kind != middleware.KindHosted && !listed[tool.Name] && t.req.Allows(tool) {
+			listed[tool.Name] = true
+			t.names = append(t.names, tool.Name)
+		}
 	}
 	return t.names
 }
 
-// available returns those of the declared names that a model may call.
-func (t *requestTools) available() []string {
-	if t.allowed == nil {
-		t.allowed = t.list(t.req.Allows)
-	}
-	return t.allowed
-}
-
-func (t *requestTools) list(wanted func(middleware.Tool) bool) []string {
-	names := []string{}
-	listed := map[string]bool{"": true, announce.Placeholder: true}
-	for _, tool := range slices.Concat(t.v.o.Tools, t.req.Tools) {
-		if tool.Kind != middleware.KindHosted && !listed[tool.Name] && wanted(tool) {
-			listed[tool.Name] = true
-			names = append(names, tool.Name)
-		}
-	}
-	return names
-}
-
-// has reports whether a tool of that name is declared.
-func (t *requestTools) has(name string) bool { return slices.Contains(t.declared(), name) }
+// has reports whether a model may call a tool of that name.
+func (t *requestTools) has(name string) bool { return slices.Contains(t.available(), name) }
 
 // announced returns the tools that the request announces without listing them.
 func (t *requestTools) announced() *announce.Tools {
@@ -273,9 +261,9 @@ type scopedRule interface {
 const maxScopeTools = 100
 
 // misspeltNames returns remarks on the names and paths in the options that match no tool,
-// once.
+// once. If the request allows some tools only, it returns none.
 func (t *requestTools) misspeltNames(ctx context.Context) []string {
-	if t.notedMisspelt {
+	if t.notedMisspelt || t.req.AllowedTools != nil || t.req.ToolChoice.Mode == middleware.ToolNone {
 		return nil
 	}
 	t.notedMisspelt = true
@@ -285,7 +273,7 @@ func (t *requestTools) misspeltNames(ctx context.Context) []string {
 			return
 		}
 		note := fmt.Sprintf("%s: no tool is named %q", where, schema.Clip(name))
-		if meant := schema.SuggestTool(name, t.declared()); meant != "" {
+		if meant := schema.SuggestTool(name, t.available()); meant != "" {
 			note += fmt.Sprintf("; did you mean %q?", meant)
 		}
 		notes = append(notes, note)
@@ -342,7 +330,7 @@ func undeclaredPath(rule, path, who string) string {
 // anyDeclares reports whether the schema of any tool declares the path. With more than
 // maxScopeTools tools it returns true, because the search is too expensive.
 func (t *requestTools) anyDeclares(path string) bool {
-	names := t.declared()
+	names := t.available()
 	if path == "" || len(names) == 0 || len(names) > maxScopeTools {
 		return true
 	}

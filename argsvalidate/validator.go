@@ -89,7 +89,8 @@ type Turn struct {
 // ValidateTurn validates calls as a step does, without calling a model: after
 // a person has edited them, before they run in another process, or for
 // recorded logs. There is one verdict for each of t.Calls, in order. Ids are
-// not changed.
+// not changed. The request's ToolChoice, AllowedTools and NoParallelCalls apply;
+// t.Beside does not count as further calls, because it has no place in the order.
 //
 // The error is nil exactly when every call is valid or Verdict.Unchecked.
 // Otherwise it is an *Error with the same verdicts, and with ErrInvalid, or
@@ -117,7 +118,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	case anyInvalid(j.verdicts):
 		e := j.newError(ErrInvalid)
 		if !t.NoReplies {
-			e.Replies = batch.Replies(j.verdicts, v.batchPolicy(req), v.render(ctx, &j, 1, false, false))
+			e.Replies = batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, &j, 1, false, false))
 		}
 		return j.verdicts, e
 	}

@@ -28,7 +28,8 @@ const (
 	// it. Lost returns the calls that are then missing.
 	ReissueAll Policy = iota + 1
 	// KeepValid asks for the invalid calls only. The message is kept with its valid
-	// calls, and Splice writes the corrected calls into it.
+	// calls, and Splice writes the corrected calls into it. Package argsvalidate uses
+	// ReissueAll for requests that allow one call in a message.
 	KeepValid
 )
 

@@ -60,11 +60,8 @@ const (
 // Allows reports whether ToolChoice and AllowedTools let the model call t. A model may call
 // further tools beside the one that ToolChoice names.
 func (r *Request) Allows(t Tool) bool {
-	switch {
-	case r.ToolChoice.Name != "" && r.ToolChoice.Name == t.Name:
-		return true
-	case r.ToolChoice.Name == "" && r.ToolChoice.Mode == ToolNone:
-		return false
+	if only := r.ToolChoice.Name; only != "" && only == t.Name || only == "" && r.ToolChoice.Mode == ToolNone {
+		return only != ""
 	}
 	return r.AllowedTools == nil || slices.Contains(r.AllowedTools, t.Name) || t.Namespace != "" && slices.Contains(r.AllowedTools, t.Namespace)
 }

@@ -304,3 +304,26 @@ func TestText(t *testing.T) {
 	}
 	require.Empty(t, middleware.Message{}.Text())
 }
+
+func TestAllows(t *testing.T) {
+	t.Parallel()
+	plain, spaced := middleware.Tool{Name: "find"}, middleware.Tool{Name: "find", Namespace: "crm"}
+	for name, c := range map[string]struct {
+		req           middleware.Request
+		plain, spaced bool
+	}{
+		"no limit":           {middleware.Request{}, true, true},
+		"required":           {middleware.Request{ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired}}, true, true},
+		"none":               {middleware.Request{ToolChoice: middleware.ToolChoice{Mode: middleware.ToolNone}}, false, false},
+		"another is named":   {middleware.Request{ToolChoice: middleware.ToolChoice{Name: "look"}}, true, true},
+		"it is named":        {middleware.Request{ToolChoice: middleware.ToolChoice{Name: "find", Mode: middleware.ToolNone}}, true, true},
+		"an empty list":      {middleware.Request{AllowedTools: []string{}}, false, false},
+		"another is allowed": {middleware.Request{AllowedTools: []string{"look"}}, false, false},
+		"it is allowed":      {middleware.Request{AllowedTools: []string{"look", "find"}}, true, true},
+		"the namespace is":   {middleware.Request{AllowedTools: []string{"crm"}}, false, true},
+		"none of the list":   {middleware.Request{AllowedTools: []string{"find"}, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolNone}}, false, false},
+		"named, not listed":  {middleware.Request{AllowedTools: []string{"look"}, ToolChoice: middleware.ToolChoice{Name: "find"}}, true, true},
+	} {
+		require.Equal(t, [2]bool{c.plain, c.spaced}, [2]bool{c.req.Allows(plain), c.req.Allows(spaced)}, name)
+	}
+}

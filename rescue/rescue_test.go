@@ -341,6 +341,7 @@ func TestLeftAlone(t *testing.T) {
 	}{
 		"no tools":           {req: func(r *middleware.Request) { r.Tools = nil }},
 		"no function tools":  {req: func(r *middleware.Request) { r.Tools = r.Tools[4:] }},
+		"not allowed":        {req: func(r *middleware.Request) { r.AllowedTools = []string{"none_of_them"} }},
 		"no tool allowed":    {req: func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolNone }},
 		"calls of its own":   {resp: func(r *middleware.Response) { r.Message.ToolCalls = []middleware.ToolCall{{ID: "a", Name: "get_time"}} }},
 		"stopped by filters": {resp: func(r *middleware.Response) { r.FinishReason = middleware.FinishFilter }},

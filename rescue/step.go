@@ -68,7 +68,7 @@ func readable(resp *middleware.Response) bool {
 // reads reports whether the text of a response holds a call that can be made.
 func (s *rescueStep) reads(resp *middleware.Response) bool {
 	f := s.find(resp, resp.Message.Text())
-	return readable(resp) && f.fault == nil && len(f.pieces) > 0 && !quotedInRequest(s.req, resp.Message.Text(), f)
+	return readable(resp) && f.fault == nil && len(f.pieces) > 0 && !quotedInRequest(s.req, resp.Message.Text(), f, s.tools)
 }
 
 // handle reads a response. It returns the response with the calls in it, or the

@@ -28,10 +28,10 @@ func (s *textStep) textual() *middleware.Request {
 	r.Native = nil
 	r.Messages = inText(s.form, s.tools, r.Messages)
 	r.Tools = slices.DeleteFunc(r.Tools, func(t middleware.Tool) bool { return t.Kind == middleware.KindFunction })
+	r.AllowedTools = slices.DeleteFunc(r.AllowedTools, s.tools.declares)
 	if len(r.Tools) == 0 {
-		r.Tools, r.ToolChoice.Mode = nil, middleware.ToolAuto
+		r.Tools, r.ToolChoice.Mode, r.AllowedTools, r.NoParallelCalls = nil, middleware.ToolAuto, nil, false
 	}
-	r.AllowedTools, r.NoParallelCalls = s.allowedLeft(r), len(r.Tools) > 0 && r.NoParallelCalls
 	if !s.offered {
 		return r
 	}
@@ -41,14 +41,6 @@ func (s *textStep) textual() *middleware.Request {
 	}
 	r.Stop = withStop(r.Stop, s.stop())
 	return r.WithSystem(s.instructions(s.tools))
-}
-
-// allowedLeft returns the allowed tools among those that r still has, nil for no limit.
-func (s *textStep) allowedLeft(r *middleware.Request) []string {
-	if r.AllowedTools == nil || len(r.Tools) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(r.AllowedTools, func(name string) bool { return s.tools.declares(name) })
 }
 
 // maxStops is the number of stop words that OpenAI accepts (API reference, stop). The text is

@@ -126,6 +126,34 @@ func TestToolChoice(t *testing.T) {
 
 // TestHistory: calls of other kinds stay with their replies, parts that are no
 // text stay, and a reply to nothing is a result.
+func TestAllowedTools(t *testing.T) {
+	t.Parallel()
+	custom := middleware.Tool{Name: "draw", Kind: middleware.KindCustom}
+	for name, f := range formats {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := request(search, calculator)
+			req.AllowedTools, req.NoParallelCalls = []string{"calculator"}, true
+			got := sent(t, f, req)
+			require.Contains(t, got.Messages[0].Text(), "Names of the tools: calculator\n")
+			require.NotContains(t, got.Messages[0].Text(), "search")
+			require.Nil(t, got.AllowedTools)
+			require.False(t, got.NoParallelCalls)
+			require.Equal(t, []string{"calculator"}, req.AllowedTools)
+
+			req.AllowedTools = []string{}
+			got = sent(t, f, req)
+			require.Len(t, got.Messages, 1)
+
+			req = request(search, custom)
+			req.AllowedTools, req.NoParallelCalls = []string{"search", "draw"}, true
+			got = sent(t, f, req)
+			require.Equal(t, []string{"draw"}, got.AllowedTools)
+			require.True(t, got.NoParallelCalls)
+		})
+	}
+}
+
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	native := &middleware.Native{Dialect: "d", Raw: "{}"}

@@ -29,7 +29,9 @@ type limits struct {
 	one     bool
 }
 
-func limitsOf(r *middleware.Request) limits { return limits{r.ToolChoice, r.AllowedTools, r.NoParallelCalls} }
+func limitsOf(r *middleware.Request) limits {
+	return limits{r.ToolChoice, r.AllowedTools, r.NoParallelCalls}
+}
 
 var (
 	none     = middleware.ToolChoice{Mode: middleware.ToolNone}
@@ -86,7 +88,9 @@ func TestLimitsOfCallsAreRead(t *testing.T) {
 
 func TestLimitsOfCallsAreWritten(t *testing.T) {
 	t.Parallel()
-	list := func(choice middleware.ToolChoice, names ...string) limits { return limits{choice: choice, allowed: names} }
+	list := func(choice middleware.ToolChoice, names ...string) limits {
+		return limits{choice: choice, allowed: names}
+	}
 	const gemini = `,"toolConfig":{"functionCallingConfig":{"mode":%s}}`
 	for name, c := range map[string]struct {
 		format, member string

@@ -72,7 +72,7 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 	}
 	out := make([]Fault, len(issues))
 	for i, issue := range issues {
-		if issue.Code == string(UnknownTool) || issue.Code == string(Truncated) {
+		if isOfCall(issue.Code) {
 			out[i] = Fault{Code: issue.Code, Message: text.Clip(issue.Message, maxMessage)}
 			if issue.Code == string(UnknownTool) {
 				out[i].Expected = offered(s.Tools, c.Sent.Name)
@@ -82,6 +82,11 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 		out[i] = describe(v, root, issue)
 	}
 	return out
+}
+
+// isOfCall reports whether a code is about the call as a whole, not about its arguments.
+func isOfCall(code string) bool {
+	return slices.Contains([]string{string(UnknownTool), string(Truncated), "tool_choice", "parallel_calls"}, code)
 }
 
 // describe describes one issue. A nil View says nothing.

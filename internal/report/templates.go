@@ -112,6 +112,8 @@ func At(code, pointer string) string {
 		return "the name"
 	case string(Truncated):
 		return "the end"
+	case "tool_choice", "parallel_calls":
+		return "the call"
 	}
 	return shownPointer(pointer)
 }

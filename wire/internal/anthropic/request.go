@@ -92,9 +92,6 @@ func (h *request) readSystem(root rawjson.Value) error {
 // EncodeRequest writes a request. A fresh request without MaxTokens
 // allows 4,096: the wire demands a number.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	if err := codec.ChoiceWithout(req, true, false); err != nil {
-		return nil, err
-	}
 	return on.EncodeRequest(req, readRequest, edit, fresh)
 }
 

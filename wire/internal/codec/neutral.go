@@ -84,18 +84,6 @@ func AllowedNames(list rawjson.Value, name func(rawjson.Value) string) []string 
 	return names
 }
 
-// ChoiceWithout is ErrUnencodable if req limits the model in a way that a format has no place
-// for: lists or the number of calls.
-func ChoiceWithout(req *middleware.Request, lists, number bool) error {
-	switch _, allowed := Choice(req); {
-	case lists && allowed != nil:
-		return Unencodablef("a list of allowed tools")
-	case number && req.NoParallelCalls && len(req.Tools) > 0:
-		return Unencodablef("a limit of one tool call")
-	}
-	return nil
-}
-
 // SameResponse is SameRequest for answers.
 func SameResponse(a, b *middleware.Response) bool {
 	return a.Model == b.Model && a.FinishReason == b.FinishReason && a.Usage == b.Usage &&

@@ -50,7 +50,7 @@ import (
 const dialect = "gemini-generate"
 
 // on reads and writes members in either spelling.
-var on = lens.Lens{Dialect: dialect, Is: isName, Bare: true}
+var on = lens.Lens{Dialect: dialect, Is: isName, Bare: true, NoCallLimit: true}
 
 // Format is the codec. Its methods are described in package wire.
 type Format struct{ codec.Defaults }

@@ -118,9 +118,6 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		demanded.Tools[i].Strict = false
 		req = &demanded
 	}
-	if err := codec.ChoiceWithout(req, false, true); err != nil {
-		return nil, err
-	}
 	return on.EncodeRequest(req, readRequest, edit, fresh)
 }
 

@@ -50,6 +50,9 @@ type Lens struct {
 
 	// Bare means that one object may take the place of a list of objects.
 	Bare bool
+
+	// The format has no place for a list of allowed tools, or for a limit of one call.
+	NoAllowedTools, NoCallLimit bool
 }
 
 func (l Lens) is(key, name string) bool { return key == name || l.Is != nil && l.Is(key, name) }
@@ -372,8 +375,12 @@ func (l Lens) EncodeRequest(req *middleware.Request, read func(body string) (*mi
 	edit func(doc *rawjson.Doc, was, req *middleware.Request) (string, error), fresh func(req *middleware.Request) (string, error)) ([]byte, error) {
 	was, decoded, err := Again(l, req.Native, read)
 	var body string
-	switch {
+	switch _, allowed := codec.Choice(req); {
 	case err != nil:
+	case l.NoAllowedTools && allowed != nil:
+		err = codec.Unencodablef("a list of allowed tools")
+	case l.NoCallLimit && req.NoParallelCalls && len(req.Tools) > 0:
+		err = codec.Unencodablef("a limit of one tool call")
 	case !decoded:
 		body, err = fresh(req)
 	case codec.SameRequest(was, req):

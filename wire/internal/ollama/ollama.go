@@ -43,7 +43,7 @@ const (
 )
 
 // on is how members of this format are read and written.
-var on = lens.Lens{Dialect: dialect}
+var on = lens.Lens{Dialect: dialect, NoAllowedTools: true, NoCallLimit: true}
 
 // Format is the codec. Its methods are described in package wire.
 type Format struct{ codec.Defaults }

@@ -65,9 +65,6 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		return nil, codec.Unencodablef("a tool choice")
 	}
-	if err := codec.ChoiceWithout(req, true, true); err != nil {
-		return nil, err
-	}
 	return on.EncodeRequest(req, readRequest, edit, fresh)
 }
 

@@ -475,9 +475,6 @@ func readProvider(root rawjson.Value) provider {
 // A hosted tool goes by its type, a server of tools by its label. A list with the search for
 // tools does not tell which tools it allows.
 func readChoice(v rawjson.Value) (c middleware.ToolChoice, allowed []string, err error) {
-	name := func(v rawjson.Value) string {
-		return codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type"))
-	}
 	switch v.Kind() {
 	case rawjson.Invalid:
 	case rawjson.String:
@@ -486,17 +483,13 @@ func readChoice(v rawjson.Value) (c middleware.ToolChoice, allowed []string, err
 		if v.Get("type").Str() == "allowed_tools" {
 			c.Mode = modeOf(v.Get("mode").Str())
 			allowed = codec.AllowedNames(v.Get("tools"), func(v rawjson.Value) string {
-				switch n := name(v); n {
-				case "tool_search", "function", "custom":
-					return ""
-				case "computer_use_preview":
-					return "computer"
-				default:
-					return n
+				if t, err := readTool(v); err == nil && t.Loads != middleware.LoadsFound {
+					return t.Name
 				}
+				return ""
 			})
 		} else {
-			c.Name = name(v)
+			c.Name = codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type"))
 		}
 	default:
 		err = codec.Shapef("%s where tool_choice should be", v.Kind())

@@ -17,7 +17,6 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/middleware"
 )
 
 // Limits on the messages about unreadable input.
@@ -155,7 +154,9 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
 			continue
 		}
-		calls, err := c.checker.CheckTurn(ctx, &middleware.Request{Messages: t.Messages, Tools: t.Tools}, t.Finish, t.Calls...)
+		req := t.Limits
+		req.Messages, req.Tools = t.Messages, t.Tools
+		calls, err := c.checker.CheckTurn(ctx, &req, t.Finish, t.Calls...)
 		if err != nil {
 			f.err = &recorded.Error{File: l.File, Line: l.N, Err: err}
 			return f

@@ -88,8 +88,8 @@ func (h *hinter) call(ctx context.Context, tools []middleware.Tool, model string
 		return []hintKey{{kind: hintLimit, model: model}}
 	case c.Final == report.BadSchema:
 		return []hintKey{{kind: hintSchema, tool: c.Sent.Name, why: strings.TrimPrefix(c.Note, "tool "+c.Sent.Name+": not validated: ")}}
-	case len(c.FinalIssues) == 0:
-		return nil
+	case len(c.FinalIssues) == 0, c.FinalIssues[0].Code == "tool_choice", c.FinalIssues[0].Code == "parallel_calls":
+		return nil // no option helps against a call that the request forbids
 	}
 	var out []hintKey
 	for _, t := range h.trials {

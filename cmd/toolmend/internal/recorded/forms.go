@@ -231,6 +231,7 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 			continue
 		}
 		t := Turn{Model: cmp.Or(asked.Model, resp.Model), Tools: asked.Tools, Calls: asLogged(m.ToolCalls)}
+		t.Limits = middleware.Request{ToolChoice: asked.ToolChoice, AllowedTools: asked.AllowedTools, NoParallelCalls: asked.NoParallelCalls}
 		if slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
 			return !slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
 		}) {
@@ -338,7 +339,7 @@ var toolsIn = schema.NewCache(64<<20, func(body []byte) ([]middleware.Tool, int)
 // read: recorders leave the rest out.
 func thin(v rawjson.Value) []byte {
 	out := []byte(`{"messages":[],"input":[],"contents":[]`)
-	for _, key := range []string{"model", "tools", "functions", "n", "generationConfig", "gen_ai.tool.definitions"} {
+	for _, key := range []string{"model", "tools", "functions", "n", "generationConfig", "tool_choice", "parallel_tool_calls", "toolConfig", "gen_ai.tool.definitions"} {
 		if m := find(v, key); m.Exists() {
 			out = fmt.Appendf(out, ",%q:%s", strings.Replace(key, "gen_ai.tool.definitions", "tools", 1), m.Raw())
 		}

@@ -33,6 +33,7 @@ type Turn struct {
 	// Messages are the request's messages, which may announce tools. They are nil if no
 	// call needs them, or if they were not recorded. They are shared too.
 	Messages []middleware.Message
+	Limits   middleware.Request      // ToolChoice, AllowedTools and NoParallelCalls of the request; zero if they were not recorded
 	Calls    []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
 	Finish   middleware.FinishReason // "" where it was not recorded, and of a second choice
 	Served   *Served                 // nil of a line that no gateway wrote

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
