@@ -64,6 +64,12 @@ func (s *answerStep) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
 		resp, err := s.tally.Call(ctx, s.next, s.asked)
+		if err != nil && s.last != nil && ctx.Err() == nil && s.o.OnExhausted == middleware.Pass && !errors.Is(err, middleware.ErrBudget) {
+			s.tally.Note("answer: a re-ask failed, so the last response was returned") // as in argsvalidate, it takes nothing away
+			out := *s.last
+			out.Report.Status = middleware.Invalid
+			return s.tally.Finish(&out, nil)
+		}
 		if err != nil {
 			return s.tally.Finish(nil, s.interrupted(ctx, err))
 		}

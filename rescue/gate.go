@@ -152,16 +152,25 @@ func (h *streamGate) replace(m middleware.Message) error {
 	}
 	text, has := m.Text(), h.text.String()[:h.sent]
 	events := slices.DeleteFunc(slices.Clone(h.queue), func(e middleware.Event) bool { return e.Kind == middleware.EventText })
-	if rest, ok := strings.CutPrefix(text, has); ok && reasoning(m) == h.think.String() {
-		events = append(events, middleware.Event{Kind: middleware.EventText, Step: h.step, Text: rest})
-	} else {
-		events = []middleware.Event{{Kind: middleware.EventReasoning, Step: h.step, Text: reasoning(m)}, {Kind: middleware.EventText, Step: h.step, Text: text}}
-		if h.started {
-			if err := h.sink(middleware.Event{Kind: middleware.EventReset, Step: h.step}); err != nil {
-				return err
-			}
+	rest, ok := strings.CutPrefix(text, has)
+	if !ok || reasoning(m) != h.think.String() {
+		return h.whole(m)
+	}
+	return h.send(append(events, middleware.Event{Kind: middleware.EventText, Step: h.step, Text: rest}))
+}
+
+// whole sends the reasoning and the text of m in place of what the sink has.
+func (h *streamGate) whole(m middleware.Message) error {
+	if h.started {
+		if err := h.sink(middleware.Event{Kind: middleware.EventReset, Step: h.step}); err != nil {
+			return err
 		}
 	}
+	return h.send([]middleware.Event{{Kind: middleware.EventReasoning, Step: h.step, Text: reasoning(m)}, {Kind: middleware.EventText, Step: h.step, Text: m.Text()}})
+}
+
+// send sends events, without those that have no text.
+func (h *streamGate) send(events []middleware.Event) error {
 	for _, e := range events {
 		if e.Text == "" && (e.Kind == middleware.EventText || e.Kind == middleware.EventReasoning) {
 			continue

@@ -2,6 +2,7 @@ package rescue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,10 +19,11 @@ type rescueStep struct {
 	table *table
 	tools *tools
 	next  middleware.ModelCall
-	req   *middleware.Request // the caller's request
-	asked *middleware.Request // with the failed turns appended
-	gate  *timedGate          // nil if the response is not streamed
-	fault *middleware.Issue   // of the last response, if it is invalid
+	req   *middleware.Request  // the caller's request
+	asked *middleware.Request  // with the failed turns appended
+	gate  *timedGate           // nil if the response is not streamed
+	fault *middleware.Issue    // of the last response, if it is invalid
+	last  *middleware.Response // the last response that holds no call that can be made
 	tally middleware.Tally
 }
 
@@ -43,7 +45,7 @@ func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 			}
 		}
 		if err != nil {
-			return s.tally.Finish(nil, err)
+			return s.afterFailure(ctx, err)
 		}
 		out, again := s.handle(resp, attempt)
 		switch {
@@ -57,6 +59,21 @@ func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 			return s.tally.Finish(nil, fmt.Errorf("rescue: ended before attempt %d: %w", attempt+1, run.ContextError(ctx)))
 		}
 	}
+}
+
+// afterFailure ends the step after a model call that failed. As in argsvalidate, a re-ask does not
+// take away what the caller had.
+func (s *rescueStep) afterFailure(ctx context.Context, err error) (*middleware.Response, error) {
+	if s.last == nil || ctx.Err() != nil || errors.Is(err, middleware.ErrBudget) || s.o.OnExhausted.Raises(s.req) {
+		return s.tally.Finish(nil, err)
+	}
+	s.tally.Note("rescue: a re-ask failed, so the last response was returned")
+	if s.gate != nil {
+		if err := s.gate.whole(s.last.Message); err != nil {
+			return s.tally.Finish(nil, err)
+		}
+	}
+	return s.tally.Finish(s.last, nil)
 }
 
 // readable reports whether a response may hold a lost call.
@@ -151,19 +168,21 @@ func (s *rescueStep) refuse(resp *middleware.Response, f *fault, attempt int) (_
 		s.tally.Note(noteUnread)
 		again = again && s.o.ReaskUnread && (s.gate == nil || !s.gate.started && blank(resp.Message.Text()[:f.start]))
 	}
-	if again {
+	marked := *resp
+	if f.code != "uncertain" && f.code != "unread" {
+		marked.Report.Status = middleware.Invalid
+	}
+	if s.last = &marked; again {
 		reply := s.reply(f)
 		s.tally.SetIssues(issues, nil, []middleware.Message{reply})
 		s.asked = s.asked.With(history.Text(resp.Message.Text()), reply)
 		return nil, true
 	}
 	s.tally.SetIssues(issues, nil, nil)
-	if f.code == "uncertain" || f.code == "unread" {
-		return resp, false
+	if marked.Report.Status == middleware.Invalid {
+		s.fault = &issues[0]
 	}
-	out := *resp
-	out.Report.Status, s.fault = middleware.Invalid, &issues[0]
-	return &out, false
+	return &marked, false
 }
 
 // finish sends the rest of the stream and completes the report.
