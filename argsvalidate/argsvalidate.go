@@ -40,6 +40,7 @@
 //	tool_choice                   the request forbids this call, by ToolChoice or AllowedTools; or it requires a call that the message does not have
 //	parallel_calls                the message has a further call, and the request allows one (NoParallelCalls)
 //	empty                         the message has neither an answer nor a call (Options.EmptyAnswers)
+//	unread_call                   the provider could not read the call (middleware.ErrInvalidToolCall)
 //	unusable_schema               the tool's schema cannot be used (Options.UnusableSchemas)
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused

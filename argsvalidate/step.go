@@ -250,7 +250,9 @@ func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, 
 			return true, &plain, nil
 		}
 	}
+	unread := issue(codeUnread, "", "the provider could not read the tool call")
 	if s.attempt >= s.v.o.MaxAttempts || len(reasons) > 3 {
+		s.tally.SetIssues(unread, nil, nil)
 		if s.last == nil {
 			if s.passesUnread() {
 				return true, s.unread, nil
@@ -262,7 +264,7 @@ func (s *validateStep) afterRefusal(ctx context.Context, err error) (done bool, 
 	}
 	s.refusal, s.rejected = err, true
 	reply := middleware.User(refusedText(err, s.tools.available(), s.attempt))
-	s.tally.SetVerdicts(nil, []middleware.Message{reply})
+	s.tally.SetIssues(unread, nil, []middleware.Message{reply})
 	s.extend([]middleware.Message{reply})
 	return false, nil, nil
 }
@@ -327,6 +329,10 @@ func (s *validateStep) isRepeating(what string, limit int) bool {
 // setting applies.
 func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
 	drop, raise := false, false
+	if s.fault != noFault && s.kept == nil { // there is no call to drop
+		_, p := s.faultOptions()
+		raise = p != middleware.Pass
+	}
 	for v := range s.invalid() {
 		p := s.v.o.forTool(v.Call.Name).OnExhausted
 		drop = drop || p == middleware.DropInvalid
@@ -356,7 +362,9 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		e := s.outputError(reasons...)
 		e.attempts = s.attempt
 		e.Replies = batch.Replies(whole.verdicts, s.batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
-		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
+		if len(whole.verdicts) > 0 {
+			s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
+		}
 		s.noteAll(whole)                                       // the replies may have added notes
 		return nil, e
 	}

@@ -56,6 +56,18 @@ func TestUnreadAnswer(t *testing.T) {
 			require.True(t, unusable)
 		})
 	}
+	t.Run("after an empty message", func(t *testing.T) {
+		t.Parallel()
+		turns := []middlewaretest.Turn{middlewaretest.Text(""), second, third}
+		require.ErrorIs(t, run(t, argsvalidate.Options{}, request(), turns...).err, middleware.ErrInvalidToolCall)
+		require.ErrorIs(t, run(t, drop, request(), turns...).err, middleware.ErrInvalidToolCall)
+		out := run(t, pass, request(), turns...)
+		require.NoError(t, out.err)
+		require.Equal(t, middleware.Invalid, out.report.Status)
+		require.Equal(t, "empty", out.report.Attempts[0].Issues[0].Code)
+		require.Equal(t, "unread_call", out.report.Attempts[1].Issues[0].Code)
+		require.Equal(t, "unread_call", out.report.Attempts[2].Issues[0].Code)
+	})
 	t.Run("no tools", func(t *testing.T) {
 		t.Parallel()
 		req := request()

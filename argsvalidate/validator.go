@@ -178,6 +178,7 @@ const (
 	codeUnusable     = "unusable_schema"
 	codeToolChoice   = "tool_choice"
 	codeEmpty        = "empty"
+	codeUnread       = "unread_call"
 	codeParallel     = "parallel_calls"
 )
 
