@@ -365,7 +365,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		if len(whole.verdicts) > 0 {
 			s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
 		}
-		s.noteAll(whole)                                       // the replies may have added notes
+		s.noteAll(whole) // the replies may have added notes
 		return nil, e
 	}
 	out.Report.Status = middleware.Invalid

@@ -58,7 +58,7 @@ type refusal struct {
 }
 
 // refusals are the codes of a refusal.
-var refusals = []string{"not_a_proxy", "host_not_allowed", "cross_site", "client_key", "unknown_upstream"}
+var refusals = []string{"not_a_proxy", "host_not_allowed", "cross_site", "client_key", "unknown_upstream", "invalid_body"}
 
 // refusalLog is when a refusal of each code was logged, and how many were not logged since.
 type refusalLog struct {

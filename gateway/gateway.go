@@ -155,7 +155,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errUnreadBody): // of the client's connection: no response can be sent
 		panic(http.ErrAbortHandler)
 	case errors.Is(err, errModel):
-		refuse(w, r, http.StatusBadRequest, "invalid_body", err.Error())
+		g.refuse(w, r, refusal{http.StatusBadRequest, "invalid_body", err.Error()})
 		return
 	case err != nil:
 		g.refuse(w, r, refusal{http.StatusNotFound, "unknown_upstream", err.Error()})

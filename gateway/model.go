@@ -12,33 +12,26 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// defaultBody is the default of transport.Options.MaxBody.
-const defaultBody = 64 << 20
+// maxModelBody is the largest body in which the model is searched. max_body applies later.
+const maxModelBody = 64 << 20
 
 // errModel is the error of a request whose upstream or settings depend on a model that cannot
 // be read.
 var errModel = errors.New("toolmend: the configuration selects the upstream or the settings by the model, and the model that this request names cannot be read: " +
-	"send one JSON object with one member \"model\", not larger than max_body, without compression or in one that the gateway knows")
+	"send one JSON object with one member \"model\", not larger than 64 MiB, without compression or in one that the gateway knows")
 
 // modelOf returns the model that a model call names: in its body, or for Gemini in its path. It
 // is "" for every other request, and for a body without a model. Otherwise the request could
 // reach an upstream that its model does not belong to, with the key of that upstream. The
 // returned request has its body again.
-func (s *state) modelOf(w http.ResponseWriter, r *http.Request, among []*upstream) (string, *http.Request, error) {
+func (s *state) modelOf(w http.ResponseWriter, r *http.Request) (string, *http.Request, error) {
 	if r.Method != http.MethodPost || formatOf(r) == nil {
 		return "", r, nil
 	}
 	if model, _, ok := strings.Cut(path.Base(r.URL.Path), ":"); ok {
 		return model, r, nil
 	}
-	most := int64(0)
-	for _, u := range among {
-		most = max(most, u.settings.MaxBody)
-	}
-	if most == 0 {
-		most = defaultBody
-	}
-	body, err := io.ReadAll(io.LimitReader(proxy.Steady(w, r.Body), most+1))
+	body, err := io.ReadAll(io.LimitReader(proxy.Steady(w, r.Body), maxModelBody+1))
 	if err != nil {
 		return "", r, errUnreadBody
 	}
@@ -47,7 +40,7 @@ func (s *state) modelOf(w http.ResponseWriter, r *http.Request, among []*upstrea
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
-	model, err := s.modelIn(body, strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))), most)
+	model, err := s.modelIn(body, strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))), maxModelBody)
 	return model, out, err
 }
 

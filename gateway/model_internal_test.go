@@ -61,8 +61,6 @@ func TestModelOf(t *testing.T) {
 		"cut":               {body: `{"model":"m"`, err: errModel},
 		"two texts":         {body: `{"model":"m"} {"model":"n"}`, err: errModel},
 		"UTF-16":            {body: "{\x00\"\x00", err: errModel},
-		"too large":         {body: `{"model":"m","a":"` + strings.Repeat("a", 1<<16) + `"}`, err: errModel},
-		"bomb":              {encoding: "gzip", body: gzipped(t, `{"model":"m","a":"`+strings.Repeat("a", 1<<16)+`"}`), err: errModel},
 		"many members":      {body: `{"model":"m"` + strings.Repeat(`,"":0`, maxMembers) + `}`, err: errModel},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,13 +69,9 @@ func TestModelOf(t *testing.T) {
 			if c.path == "" {
 				c.path = "/v1/messages"
 			}
-			among := []*upstream{{settings: Settings{MaxBody: 1 << 16}}}
-			if name == "behind long texts" {
-				among = nil
-			}
 			r := httptest.NewRequest(http.MethodPost, c.path, strings.NewReader(c.body))
 			r.Header.Set("Content-Encoding", c.encoding)
-			model, r, err := s.modelOf(httptest.NewRecorder(), r, among)
+			model, r, err := s.modelOf(httptest.NewRecorder(), r)
 			require.Equal(t, c.err, err)
 			require.Equal(t, c.want, model)
 			body, err := io.ReadAll(r.Body)
@@ -87,13 +81,26 @@ func TestModelOf(t *testing.T) {
 	}
 }
 
+// TestModelInALargeBody: a body past the limit is refused, also if only its text is.
+func TestModelInALargeBody(t *testing.T) {
+	t.Parallel()
+	s, text := &state{decoders: gunzip}, `{"model":"m","a":"`+strings.Repeat("a", 1<<16)+`"}`
+	for encoding, body := range map[string]string{"": text, "gzip": gzipped(t, text)} {
+		_, err := s.modelIn([]byte(body), encoding, 1<<16)
+		require.Equal(t, errModel, err)
+		model, err := s.modelIn([]byte(body), encoding, 1<<17)
+		require.NoError(t, err)
+		require.Equal(t, "m", model)
+	}
+}
+
 // TestModelMemory: the model is found without a tree of the body.
 func TestModelMemory(t *testing.T) {
 	t.Parallel()
 	bomb := gzipped(t, `{"messages":[`+strings.Repeat("0,", 10<<20)+`0],"model":"m"}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	model, err := (&state{decoders: gunzip}).modelIn([]byte(bomb), "gzip", defaultBody)
+	model, err := (&state{decoders: gunzip}).modelIn([]byte(bomb), "gzip", maxModelBody)
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
 	require.Equal(t, "m", model)
@@ -116,7 +123,7 @@ func TestTopLevel(t *testing.T) {
 			keys = append(keys, key)
 			text += ` "` + key + `" : ` + v
 		}
-		out, err := topLevel(strings.NewReader(text+"}"), defaultBody)
+		out, err := topLevel(strings.NewReader(text+"}"), maxModelBody)
 		require.NoError(t, err)
 		doc, err := rawjson.Parse(string(out), rawjson.Limits{AnyBytes: true})
 		require.NoError(t, err, "%s", out)

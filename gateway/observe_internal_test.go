@@ -43,7 +43,7 @@ func TestObserved(t *testing.T) {
 		"retries are none":   {Settings{Retries: &none}, whole, calls(validCall), nil, outcomePassed, "valid", false, ""},
 		"rescued":            {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":1}}</tool_call>`), nil, outcomeRescued, "valid", false, ""},
 		"rescued, repaired":  {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":"1"}}</tool_call>`), nil, outcomeRescued, "valid", false, ""},
-		"rescued, re-asked":  {auto, whole, written(`<tool_call>{"name":"add","argu`), nil, outcomeReasked, "", false, ""},
+		"rescued, re-asked":  {auto, whole, written(`<tool_call>{"name":"add","argu`), nil, outcomeReasked, "invalid", false, ""},
 		"no rescue":          {Settings{}, whole, written(`<tool_call>{"name":"add","arguments":{"n":1}}</tool_call>`), nil, outcomePassed, "", false, ""},
 		"incomplete":         {Settings{}, whole, `{"choices":[{"message":{"tool_calls":`, nil, outcomePassed, "", false, "network"},
 		"unreadable":         {Settings{}, whole, `{"choices":[{"index":0,"message":{"role":"assistant","tool_calls":[]}}],"choices":[]}`, nil, outcomeRefused, "unchecked", true, "unreadable_answer"},

@@ -51,7 +51,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 			}
 			return out
 		}
-		require.Equal(t, map[string]int64{"client_key": 0, "not_a_proxy": 0, "host_not_allowed": 0, "cross_site": 0, "unknown_upstream": 0}, counts(), "from the start")
+		require.Equal(t, map[string]int64{"client_key": 0, "not_a_proxy": 0, "host_not_allowed": 0, "cross_site": 0, "unknown_upstream": 0, "invalid_body": 0}, counts(), "from the start")
 		for range 1000 {
 			ask("/a/v1/messages", "localhost", "wrong-secret-key-0")
 		}
@@ -60,7 +60,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		ask("http://secret.example/b", "secret.example", "0123456789abcdef")
 		time.Sleep(time.Minute)
 		ask("/a/v1/messages", "localhost", "")
-		require.Equal(t, map[string]int64{"client_key": 1001, "not_a_proxy": 1, "host_not_allowed": 1, "cross_site": 0, "unknown_upstream": 1}, counts())
+		require.Equal(t, map[string]int64{"client_key": 1001, "not_a_proxy": 1, "host_not_allowed": 1, "cross_site": 0, "unknown_upstream": 1, "invalid_body": 0}, counts())
 		var got []string
 		for _, line := range bytes.Split(bytes.TrimSpace(log.Bytes()), []byte("\n")) {
 			var l struct {

@@ -152,7 +152,7 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	if !byModel {
 		return matching[0].pipeline, matching[0].withVersion(r), nil
 	}
-	model, r, err := s.modelOf(w, r, matching)
+	model, r, err := s.modelOf(w, r)
 	if err != nil {
 		return nil, r, err
 	}
@@ -194,8 +194,10 @@ func below(path, prefix string) bool {
 }
 
 var (
-	versionAtEnd   = regexp.MustCompile(`/v[0-9]+((alpha|beta)[0-9]*)?/*$`)
-	versionAtStart = regexp.MustCompile(`^/v[0-9]+((alpha|beta)[0-9]*)?(/|$)`)
+	versionAtEnd = regexp.MustCompile(`/v[0-9]+((alpha|beta)[0-9]*)?/*$`)
+	// unversioned are the paths that have a version in front of them at all providers. Local servers
+	// have others without one, such as /health.
+	unversioned = regexp.MustCompile(`^/(chat|agents|responses|messages|models|tunedModels|completions|embeddings|files|batches|conversations|images|audio|moderations)(/|$)`)
 )
 
 // cutVersion removes the version of an API from the end of a URL, and returns it without a slash at
@@ -207,9 +209,9 @@ func cutVersion(to *url.URL) string {
 }
 
 // withVersion returns r with the version of the upstream's URL in its path, which a client may leave
-// out. Ollama and LM Studio have the paths /api beside the versions.
+// out.
 func (u *upstream) withVersion(r *http.Request) *http.Request {
-	if u.version == "" || versionAtStart.MatchString(r.URL.Path) || below(r.URL.Path, "/api") {
+	if u.version == "" || !unversioned.MatchString(r.URL.Path) {
 		return r
 	}
 	out, to := r.WithContext(r.Context()), *r.URL

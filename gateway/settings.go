@@ -49,6 +49,8 @@ func (s Settings) validate() error {
 		return invalid("reask_timeout", unit)
 	case s.LoopAfter != nil && *s.LoopAfter < 0:
 		return invalid("loop_after", "must not be negative, got %d", *s.LoopAfter)
+	case s.RaiseTokens < argsvalidate.NoRaise:
+		return invalid("raise_tokens", "must be at least 1, or -1, got %d", s.RaiseTokens)
 	case s.Attempts < 0:
 		return invalid("attempts", "must not be negative, got %d", s.Attempts)
 	case s.Retries != nil && *s.Retries < 0:

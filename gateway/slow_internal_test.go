@@ -27,7 +27,7 @@ func TestSlowBodiesWithAModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
-		model, _, err := (&state{}).modelOf(w, httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"m"}`)), nil)
+		model, _, err := (&state{}).modelOf(w, httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"m"}`)))
 		require.NoError(t, err)
 		require.Equal(t, "m", model)
 		require.Equal(t, time.Now().Add(time.Minute), w.set[0])

@@ -423,7 +423,7 @@ func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, 
 		return resp, nil
 	case errors.As(err, &refusal) && refusal.Response != nil:
 		x.mu.Lock()
-		a.native = refusal.Response.Native
+		a.native, x.answered = refusal.Response.Native, true
 		x.mu.Unlock()
 		return nil, err
 	case errors.As(err, &refusal):

@@ -145,3 +145,27 @@ func TestFailedReaskOfLiveStream(t *testing.T) {
 		}
 	}
 }
+
+// A call that the provider could not read is a response too: its re-ask has the limit.
+func TestReaskTimeoutAfterAnUnreadCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const unread = `{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null},"finish_reason":"malformed_function_call"}]}`
+		calls, start := 0, time.Now()
+		next := func(r *http.Request) (*http.Response, error) {
+			if calls++; calls == 1 {
+				return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Body: io.NopCloser(strings.NewReader(unread))}, nil
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://x/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]}`))
+		require.NoError(t, err)
+		resp, err := transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{OnExhausted: middleware.Pass})).Hook(req, next)
+		require.NoError(t, err)
+		require.Equal(t, unread, read(t, resp))
+		require.Equal(t, "invalid", resp.Header.Get("X-Toolmend-Status"))
+		require.Equal(t, 2, calls)
+		require.Equal(t, time.Minute, time.Since(start))
+	})
+}

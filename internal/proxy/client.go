@@ -289,7 +289,9 @@ func (c *Client) hasBegun() bool {
 // close keeps what comes later from the client and from its request.
 func (c *Client) close() {
 	c.mu.Lock()
-	c.over = true
+	if c.over = true; !c.hijacked {
+		c.limitWrite(writeGrace) // of what net/http writes at the end
+	}
 	c.mu.Unlock()
 	if c.request != nil {
 		c.request.shut.Store(true)

@@ -111,6 +111,9 @@ func check(c config) error {
 	}
 	defer g.Close()
 	for _, a := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin_listen", c.AdminListen}} {
+		if a.addr == "" {
+			continue
+		}
 		host, _, _ := net.SplitHostPort(a.addr)
 		l, err := listen(a.key, a.key, net.JoinHostPort(host, "0"))
 		if err != nil {
