@@ -332,9 +332,10 @@ func refusedText(err error, available []string, attempt int) string {
 		fmt.Fprintf(&b, "What was sent: %s\n", quoteAround(refusal.Output, 0))
 	}
 	if len(available) > 0 {
-		fmt.Fprintf(&b, "Available tools: %s.\n", listNames(available))
+		fmt.Fprintf(&b, "Available tools: %s.\nCall a tool by its exact name, with one JSON object as arguments%s.", listNames(available), orAnswerText(attempt))
+	} else {
+		b.WriteString("Answer without a tool.")
 	}
-	fmt.Fprintf(&b, "Call a tool by its exact name, with one JSON object as arguments%s.", orAnswerText(attempt))
 	return text.Defuse(b.String())
 }
 

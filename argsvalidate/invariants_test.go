@@ -155,7 +155,7 @@ func sometimesEmpty(seed uint64, model middleware.ModelCall) middleware.ModelCal
 func (c *conversation) noneEmpty(req *middleware.Request, resp *middleware.Response, report middleware.Report) {
 	empties := 0
 	for _, a := range report.Attempts {
-		if len(a.Issues) > 0 && len(a.Replies) > 0 {
+		if len(a.Replies) > 0 && len(a.Issues) > 0 && a.Issues[0].Code != "unread_call" {
 			empties++
 		}
 	}

@@ -77,10 +77,10 @@ func (s *validateStep) faultOf(resp *middleware.Response) fault {
 	default:
 		return noFault
 	}
-	if m.Refused() || holds(m, middleware.PartOpaque) || len(s.tools.available()) == 0 {
+	if m.Refused() || holds(m, middleware.PartOpaque) || !slices.ContainsFunc(s.v.o.Tools, isCallable) && !slices.ContainsFunc(s.req.Tools, isCallable) {
 		return noFault
 	}
-	if demands {
+	if demands && finish != middleware.FinishStopSequence && len(s.tools.available()) > 0 {
 		return missingCall
 	}
 	source := s.source()
@@ -90,9 +90,10 @@ func (s *validateStep) faultOf(resp *middleware.Response) fault {
 	switch {
 	case announces:
 		return missingCalls
-	case finish == middleware.FinishStopSequence, finish == "" && resp.Native == nil, len(s.req.Stop) > 0 && !namesStops(resp):
+	case finish == middleware.FinishStopSequence, finish == "" && resp.Native == nil,
+		len(s.req.Stop) > 0 && (resp.Native == nil || resp.Native.Dialect != "anthropic-messages"): // only Anthropic has a word for a stop sequence
 		return noFault
-	case holds(m, middleware.PartReasoning):
+	case slices.ContainsFunc(m.Parts, isReasoning):
 		return noAnswer
 	case source == middleware.RoleTool && (s.v.o.EmptyAnswers != EmptyAlways || s.attempt > 1 || s.v.o.MaxAttempts == 1):
 		return turnComplete
@@ -113,27 +114,27 @@ func holds(m *middleware.Message, kind middleware.PartKind) bool {
 	return slices.ContainsFunc(m.Parts, func(p middleware.Part) bool { return p.Kind == kind })
 }
 
-// namesStops reports whether the provider tells a stop sequence apart from a stop, as Anthropic
-// does.
-func namesStops(resp *middleware.Response) bool {
-	return resp.Native != nil && resp.Native.Dialect == "anthropic-messages"
+// isReasoning reports whether p is reasoning. Servers write white space if the model did not
+// reason; the text of redacted reasoning is "".
+func isReasoning(p middleware.Part) bool {
+	return p.Kind == middleware.PartReasoning && (p.Text == "" || strings.TrimSpace(p.Text) != "")
+}
+
+// isCallable reports whether a client runs the calls of t.
+func isCallable(t middleware.Tool) bool {
+	return t.Kind != middleware.KindHosted && t.Name != "" && t.Name != announce.Placeholder
 }
 
 // hasFurther reports whether m, or a text in it, has further content that is not a part: a
 // list or an object that is not empty, such as the citations of a text, or the images of a
 // message of OpenRouter.
 func hasFurther(m middleware.Message) bool {
-	natives := []*middleware.Native{m.Native}
-	for _, p := range m.Parts {
-		if p.Kind == middleware.PartText {
-			natives = append(natives, p.Native)
-		}
-	}
-	return slices.ContainsFunc(natives, func(n *middleware.Native) bool {
-		if n == nil {
+	whole := middleware.Part{Native: m.Native}
+	return slices.ContainsFunc(append(m.Parts[:len(m.Parts):len(m.Parts)], whole), func(p middleware.Part) bool {
+		if p.Kind != middleware.PartText || p.Native == nil {
 			return false
 		}
-		doc, err := rawjson.Parse(n.Raw, rawjson.Limits{})
+		doc, err := rawjson.Parse(p.Native.Raw, rawjson.Limits{})
 		if err != nil || doc.Root().Kind() != rawjson.Object {
 			return false
 		}
@@ -199,23 +200,19 @@ func (f fault) note(attempt int) string {
 	return fmt.Sprintf("attempt %d has neither text nor a tool call", attempt)
 }
 
-// afterFault decides what follows a faulty message without calls: a re-ask, else an error or
-// (with Pass) the message, marked. A kept batch has an answer: only a demanded call can be
-// missing in it.
+// afterFault decides what follows a faulty message without calls: a re-ask, or OnExhausted. With
+// a kept batch, which is not lost, OnExhausted applies to the batch.
 func (s *validateStep) afterFault() (result outcome, reasons []error) {
-	limit, policy := s.faultOptions()
+	limit, _ := s.faultOptions()
 	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
 	if !inside && !s.faultReasked && s.attempt < limit { // an inner middleware such as textcall has already re-asked
 		return outcomeReaskFault, nil
 	}
 	s.tally.Note(s.fault.note(s.attempt))
-	switch {
-	case s.kept != nil: // OnExhausted applies to the kept batch, which is not lost
+	if s.kept != nil {
 		return outcomeExhausted, []error{ErrExhausted, ErrInvalid, s.fault.err()}
-	case policy == middleware.Pass:
-		return outcomeMarked, nil
 	}
-	return outcomeFault, []error{ErrExhausted, s.fault.err()}
+	return outcomeExhausted, []error{ErrExhausted}
 }
 
 // faultOptions returns the options for the fault of the last response.
@@ -226,9 +223,8 @@ func (s *validateStep) faultOptions() (maxAttempts int, policy middleware.OnExha
 	return s.v.o.MaxAttempts, s.v.o.OnExhausted
 }
 
-// recordFault adds the fault of the last response to the report.
-func (s *validateStep) recordFault(replies []middleware.Message) {
-	s.record(replies)
+// setFault adds the fault of the last response to the report.
+func (s *validateStep) setFault(replies []middleware.Message) {
 	s.tally.SetIssues([]middleware.Issue{s.fault.issue(s.req)}, nil, replies)
 }
 
@@ -238,7 +234,8 @@ func (s *validateStep) recordFault(replies []middleware.Message) {
 func (s *validateStep) reaskFault() {
 	s.faultReasked = true
 	reply := middleware.User(s.faultText())
-	s.recordFault([]middleware.Message{reply})
+	s.record([]middleware.Message{reply})
+	s.setFault([]middleware.Message{reply})
 	echo := s.last.Message
 	if !hasText(echo) {
 		echo = history.Text("")
@@ -255,7 +252,7 @@ func (s *validateStep) faultText() string {
 		return fmt.Sprintf("Your last message calls no tool, but the tool '%.64s' must be called now. Call it.", strings.ToValidUTF8(only, "\uFFFD"))
 	case s.fault == missingCall:
 		return fmt.Sprintf("Your last message calls no tool, but a tool must be called now. Call one of these tools: %s.", listNames(s.tools.available()))
-	case s.req.ToolChoice.Mode == middleware.ToolNone:
+	case len(s.tools.available()) == 0:
 		ask = "Answer"
 	}
 	what := "is empty: it has neither text nor a tool call"
@@ -263,13 +260,6 @@ func (s *validateStep) faultText() string {
 		what = "announces a tool call and has none"
 	}
 	return "Your last message " + what + ". " + ask + "; if the task is complete, say so in a short text."
-}
-
-// marked returns the last response with the mark that it is invalid.
-func (s *validateStep) marked() *middleware.Response {
-	out := *s.last
-	out.Report.Status = middleware.Invalid
-	return &out
 }
 
 // isCutOff reports whether the length limit was reached in the last call of the last response.

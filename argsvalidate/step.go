@@ -68,8 +68,8 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 	return s
 }
 
-// run makes attempts until one of them ends the step. If the first response has no
-// calls, run returns it without a copy and without a report: agent runs usually end so.
+// run makes attempts until one of them ends the step. If the first response has no calls and
+// no fault, run returns it without a copy and without a report: agent runs usually end so.
 func (s *validateStep) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
@@ -113,8 +113,6 @@ const (
 	outcomeReaskFault                // call the model again, because of the fault of a message without calls
 	outcomeEnded                     // return the error of the context
 	outcomeExhausted                 // do what OnExhausted selects
-	outcomeFault                     // return the error of the fault
-	outcomeMarked                    // return the response, marked with the fault
 	outcomeRuleError                 // return the error of a rule or of the context
 )
 
@@ -128,20 +126,15 @@ func (s *validateStep) handle(ctx context.Context, resp *middleware.Response) (d
 	case outcomeReaskFault:
 		s.reaskFault()
 		return false, nil, nil
-	case outcomeFault, outcomeMarked:
-		s.recordFault(nil)
-	default:
-		s.record(nil)
+	}
+	if s.record(nil); result == outcomeExhausted && s.fault != noFault && s.kept == nil {
+		s.setFault(nil)
 	}
 	switch result {
 	case outcomeEnded:
 		return false, nil, nil
 	case outcomeExhausted:
 		out, err = s.exhausted(ctx, reasons)
-	case outcomeFault:
-		err = &Error{Response: s.last, reasons: reasons}
-	case outcomeMarked:
-		out = s.marked()
 	case outcomeRuleError:
 		err = s.ruleError(ctx, reasons)
 	default:
@@ -328,10 +321,10 @@ func (s *validateStep) isRepeating(what string, limit int) bool {
 // exhausted applies OnExhausted. If the settings of the tools differ, the strictest
 // setting applies.
 func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
-	drop, raise := false, false
-	if s.fault != noFault && s.kept == nil { // there is no call to drop
+	drop, raise, faulty := false, false, s.fault != noFault && s.kept == nil
+	if faulty { // there is no call to drop
 		_, p := s.faultOptions()
-		raise = p != middleware.Pass
+		raise, reasons = p != middleware.Pass, append(reasons, s.fault.err())
 	}
 	for v := range s.invalid() {
 		p := s.v.o.forTool(v.Call.Name).OnExhausted
@@ -339,6 +332,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		raise = raise || p != middleware.DropInvalid && p != middleware.Pass
 	}
 	out := s.output()
+	out.Report.Status = middleware.Invalid
 	if drop && !raise {
 		var valid []middleware.ToolCall
 		var dropped []string
@@ -360,15 +354,16 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 	if raise {
 		whole := s.outputValidation()
 		e := s.outputError(reasons...)
-		e.attempts = s.attempt
 		e.Replies = batch.Replies(whole.verdicts, s.batch, s.v.render(ctx, whole, s.attempt, s.repeats.Same() > 1, false))
-		if len(whole.verdicts) > 0 {
+		if faulty {
+			e.Response = out
+		} else {
+			e.attempts = s.attempt
 			s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // with KeepValid the last attempt may have fewer calls
 		}
 		s.noteAll(whole) // the replies may have added notes
 		return nil, e
 	}
-	out.Report.Status = middleware.Invalid
 	return out, nil
 }
 
@@ -408,12 +403,10 @@ func (s *validateStep) afterFailure(ctx context.Context, err error) (*middleware
 	}
 	if ctx.Err() == nil && (s.last != nil || s.passesUnread()) && !errors.Is(err, middleware.ErrBudget) {
 		var out *middleware.Response
-		if _, policy := s.faultOptions(); s.last == nil {
+		if s.last == nil {
 			out = s.unread
-		} else if anyInvalid(s.outputVerdicts()) {
+		} else if s.fault != noFault || anyInvalid(s.outputVerdicts()) {
 			out, _ = s.exhausted(ctx, []error{ErrInvalid, err})
-		} else if policy == middleware.Pass { // the last response is a message without calls, and has a fault
-			out = s.marked()
 		}
 		if out != nil {
 			s.tally.Note(fmt.Sprintf("attempt %d failed, so the last response was returned", s.attempt))

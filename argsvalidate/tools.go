@@ -50,9 +50,9 @@ func (t *requestTools) available() []string {
 		return t.names
 	}
 	t.names = []string{}
-	listed := map[string]bool{"": true, announce.Placeholder: true}
+	listed := map[string]bool{}
 	for _, tool := range slices.Concat(t.v.o.Tools, t.req.Tools) {
-		if tool.Kind != middleware.KindHosted && !listed[tool.Name] && t.req.Allows(tool) {
+		if isCallable(tool) && !listed[tool.Name] && t.req.Allows(tool) {
 			listed[tool.Name] = true
 			t.names = append(t.names, tool.Name)
 		}

@@ -69,12 +69,8 @@ func (r *Response) fitsVerdicts() bool {
 		slices.EqualFunc(r.Message.ToolCalls, r.Report.Attempts[f].Verdicts, func(c ToolCall, v Verdict) bool { return c == v.Call && v.OK() }) {
 		return true // as nearly always
 	}
-	type content struct {
-		kind                       Kind
-		namespace, name, arguments string
-	}
-	of := func(c ToolCall) content { return content{c.Kind, c.Namespace, c.Name, c.Arguments} }
-	valid := map[content]bool{}
+	of := func(c ToolCall) ToolCall { c.ID, c.Native = "", nil; return c }
+	valid := map[ToolCall]bool{}
 	for i := range r.Report.Attempts {
 		for _, v := range r.Report.Attempts[i].Verdicts {
 			valid[of(v.Call)] = valid[of(v.Call)] || v.OK()

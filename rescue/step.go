@@ -34,11 +34,11 @@ func (s *rescueStep) run(ctx context.Context) (*middleware.Response, error) {
 		s.gate = &timedGate{streamGate: newStreamGate(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
 	}
 	for attempt := 1; ; attempt++ {
-		asked := *s.asked
+		asked := middleware.MarkReads(s.asked, s.reads)
 		if s.gate != nil {
 			asked.Sink = s.gate.event
 		}
-		resp, err := s.tally.Call(ctx, s.next, middleware.MarkReads(&asked, s.reads))
+		resp, err := s.tally.Call(ctx, s.next, asked)
 		if s.gate != nil {
 			if sinkErr := s.gate.stop(); err == nil {
 				err = sinkErr
@@ -84,8 +84,11 @@ func readable(resp *middleware.Response) bool {
 
 // reads reports whether the text of a response holds a call that can be made.
 func (s *rescueStep) reads(resp *middleware.Response) bool {
+	if !readable(resp) {
+		return false
+	}
 	f := s.find(resp, resp.Message.Text())
-	return readable(resp) && f.fault == nil && len(f.pieces) > 0 && !quotedInRequest(s.req, resp.Message.Text(), f, s.tools)
+	return f.fault == nil && len(f.pieces) > 0 && !quotedInRequest(s.req, resp.Message.Text(), f, s.tools)
 }
 
 // handle reads a response. It returns the response with the calls in it, or the

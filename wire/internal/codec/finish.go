@@ -59,7 +59,7 @@ func IsUnread(word string) bool {
 // none. An answer with calls ended with them, whatever some servers write.
 func Finish(word string, calls bool) middleware.FinishReason {
 	f := cmp.Or(finishes[strings.ToLower(word)], middleware.FinishReason(word))
-	if calls && (f == "" || f == middleware.FinishStop || IsUnread(word)) {
+	if calls && (f == "" || f == middleware.FinishStop || f == middleware.FinishStopSequence || IsUnread(word)) {
 		return middleware.FinishToolCalls
 	}
 	return f
@@ -70,6 +70,10 @@ func Finish(word string, calls bool) middleware.FinishReason {
 func (r *Splitter) unread() error {
 	word := string(r.resp.FinishReason)
 	if len(r.resp.Message.ToolCalls) > 0 || !IsUnread(word) {
+		return nil
+	}
+	if len(r.resp.Choices) > 0 { // such an answer is not re-asked
+		r.resp.Report.Status = middleware.Invalid
 		return nil
 	}
 	e := ModelError(0, nil, Failure{Code: word, Refused: true, Output: cmp.Or(r.Unread, r.resp.Message.Text())})
