@@ -52,6 +52,22 @@ func TestFailedTurn(t *testing.T) {
 	}
 }
 
+// TestEmptyMessages: a step that ends with an empty message is a failed turn, and does not end
+// the run.
+func TestEmptyMessages(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]argsvalidate.Options{"pass": {OnExhausted: middleware.Pass}, "raise": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tool, ran := counted()
+			s := goState()
+			require.NoError(t, newAgent(t, argsvalidate.New(o)(modelOf(t, text(""), text(""), calls("weather", oslo), text("done"))), tools(tool)).Run(t.Context(), s))
+			require.Equal(t, 1, *ran)
+			require.Equal(t, "done", s.Messages[len(s.Messages)-1].Text())
+		})
+	}
+}
+
 // What the step calls invalid does not run, whatever the agent's own rules say.
 func TestInvalidByTheStep(t *testing.T) {
 	t.Parallel()
