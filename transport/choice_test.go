@@ -65,7 +65,7 @@ func (l limit) answers(s speech, stream bool) (bad, good string) {
 		form = s.stream
 	}
 	if bad = form("", l.calls...); l.named == "" {
-		return bad, form("good")
+		return bad, stops(form("good"))
 	}
 	return bad, strings.ReplaceAll(form("", `{"n":3}`), `"add"`, `"`+l.named+`"`)
 }

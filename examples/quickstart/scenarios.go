@@ -17,7 +17,7 @@ type scenario struct {
 }
 
 func (s scenario) request() *middleware.Request {
-	return &middleware.Request{Model: "scripted-1", Messages: []middleware.Message{middleware.User(s.user)}, Tools: s.tools}
+	return &middleware.Request{Model: "scripted-1", MaxTokens: 256, Messages: []middleware.Message{middleware.User(s.user)}, Tools: s.tools}
 }
 
 func (s scenario) model() middleware.ModelCall {

@@ -109,6 +109,8 @@ func requests(t *testing.T, p Path, server *fake.Server, silent int) []fake.Requ
 		require.Equal(t, all[0].Header, r.Header, "request %d", i+1)
 		history, others, err := p.Wire.Split(r.Body)
 		require.NoError(t, err)
+		delete(rest, "max_tokens") // a cut call is re-asked with a higher limit
+		delete(others, "max_tokens")
 		require.Equal(t, canonical(t, rest), canonical(t, others), "request %d", i+1)
 		require.GreaterOrEqual(t, len(history), len(first))
 		for j := range first {
