@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/answer"
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
 )
@@ -64,4 +65,21 @@ func TestFailedReaskOfALayer(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFailedReaskOfRescueRaises: argsvalidate outside of rescue raises both, the unread call and
+// the failure of its re-ask.
+func TestFailedReaskOfRescueRaises(t *testing.T) {
+	t.Parallel()
+	made := 0
+	_, err := middleware.Chain(argsvalidate.New(argsvalidate.Options{}), rescue.New(rescue.Options{}))(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		if made++; made > 1 {
+			return nil, &middleware.ModelError{StatusCode: 429}
+		}
+		return &middleware.Response{Message: middleware.Assistant(`<tool_call>{"name": "get_w`)}, nil
+	})(t.Context(), &middleware.Request{Messages: []middleware.Message{middleware.User("hi")}, Tools: []middleware.Tool{{Name: "get_weather", Parameters: json.RawMessage(`{"type":"object"}`)}}})
+	require.ErrorIs(t, err, argsvalidate.ErrInvalid)
+	var refused *middleware.ModelError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, 2, made)
 }

@@ -379,6 +379,9 @@ func (s *validateStep) unusable(resp *middleware.Response) (*middleware.Response
 		s.tally.Note(s.fault.note(s.attempt))
 		reasons = []error{ErrExhausted, ErrNoCall}
 	}
+	if all := resp.Report.Attempts; len(all) > 0 && all[len(all)-1].Err != nil { // a re-ask of that layer failed
+		reasons = append(reasons, all[len(all)-1].Err)
+	}
 	if _, policy := s.faultOptions(); policy == middleware.Pass {
 		return resp, nil
 	}

@@ -25,10 +25,11 @@
 // from what was decoded and validated, so all clients read the same calls. The
 // status and the headers stay. The usage is that of the attempt which the response came
 // from, because clients derive the size of their context from it. Of a response that was
-// joined from several attempts it is the last one's. [Call.Report] has the sum. A middleware may also respond itself, with a message that it wrote
-// or a response that it stored, in any format. Such a response is written in
-// the client's format, and as a stream if the client asked for one. The
-// provider does not know its id, so a client of OpenAI Responses cannot
+// joined from several attempts it is the last one's. [Call.Report] has the sum.
+//
+// A middleware may also respond itself, with a message that it wrote or a response that it
+// stored, in any format. Such a response is written in the client's format, and as a stream if
+// the client asked for one. The provider does not know its id, so a client of OpenAI Responses cannot
 // continue from it by previous_response_id.
 //
 // The text of a streamed response is sent as it arrives, and so are the events of tools that

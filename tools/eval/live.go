@@ -173,7 +173,7 @@ func (c liveCase) reask(ctx context.Context, j checker, f form, model middleware
 		return resp, nil
 	}
 	stack := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: middleware.Pass, Mend: mend.Off(), Strip: strip.Off, Feedback: f.feedback})
-	resp, err := stack(scripted)(ctx, &middleware.Request{Tools: c.tools, Messages: []middleware.Message{middleware.User(c.question)}})
+	resp, err := stack(scripted)(ctx, &middleware.Request{MaxTokens: maxAnswer, Tools: c.tools, Messages: []middleware.Message{middleware.User(c.question)}})
 	if err != nil {
 		return answered{}, err
 	}
