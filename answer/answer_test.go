@@ -317,7 +317,7 @@ func TestInvalidMessageStaysInvalid(t *testing.T) {
 }
 
 // A message with one half of what a provider-executed tool did is not dropped, and one that
-// the provider paused is no answer yet.
+// the provider paused is not an answer yet.
 func TestUnpairedMessage(t *testing.T) {
 	t.Parallel()
 	turn := func(finish middleware.FinishReason) middlewaretest.Turn {

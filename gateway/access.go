@@ -68,7 +68,7 @@ type refusalLog struct {
 }
 
 // refuse answers a request that is not served, and counts it. It logs a refusal of each code once
-// a minute, so that nobody without a key can fill the log.
+// a minute, so that a client without a key cannot fill the log.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
 	g.metrics.refused.Add(r.Context(), 1, metric.WithAttributes(attribute.String("code", why.code)))
 	l := &g.refusals

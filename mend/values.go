@@ -241,7 +241,7 @@ const maxEnumWords = 256
 
 // enumInPhrase returns the JSON text of the one value of an enum that whole words of
 // s spell, one after the other: "high" for "high priority". There is none if s has a word that
-// changesMeaning: "not urgent" is not urgent. A part of a longer name, such as PostgreSQL or T-SQL, is no word.
+// changesMeaning: "not urgent" is not urgent. A part of a longer name, such as PostgreSQL or T-SQL, is not a word.
 func (m *mender) enumInPhrase(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false

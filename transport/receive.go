@@ -349,7 +349,7 @@ func (t *Transport) lenientFormat(in *received) wire.Codec {
 	return nil
 }
 
-// bypassPath sends a request that is no POST on the path of a format. If it offers tools, the calls
+// bypassPath sends a request that is not a POST on the path of a format. If it offers tools, the calls
 // of its response are not validated: the response is marked, or refused with RejectUnknownPaths.
 // A response that may hold a stored answer is marked too.
 func (t *Transport) bypassPath(req *http.Request, next next) (*http.Response, error) {

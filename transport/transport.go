@@ -23,7 +23,7 @@
 // A response without words for calls that the chain accepts unchanged is
 // returned as the provider sent it. Package wire writes every other response
 // from what was decoded and validated, so all clients read the same calls. The
-// status and the headers stay. The usage is that of the attempt which the response came
+// status and the headers stay. The usage is the usage of the attempt which the response came
 // from, because clients derive the size of their context from it. Of a response that was
 // joined from several attempts it is the last one's. [Call.Report] has the sum.
 //

@@ -158,7 +158,7 @@ func TestRoutersOfUnreadCalls(t *testing.T) {
 		require.ErrorIs(t, err, middleware.ErrInvalidToolCall, name)
 		var e *middleware.ModelError
 		require.ErrorAs(t, err, &e)
-		require.Nil(t, e.Response, "an error is no answer")
+		require.Nil(t, e.Response, "an error is not an answer")
 	}
 }
 

@@ -275,7 +275,7 @@ func (h *request) element(run lens.Run) (string, error) {
 	return e.Text()
 }
 
-// container names the container in which code goes on to run: that of the answer to which the
+// container names the container in which code goes on to run: the one of the answer to which the
 // request replies, because its files are gone in another one. was is the request's own.
 func container(was rawjson.Value, messages []middleware.Message) lens.Member {
 	key := "container"
