@@ -161,12 +161,8 @@ func (a *answer) response() *middleware.Response {
 			contents = append(contents, b.native().Raw)
 		}
 	}
-	container := lens.None("container")
-	for _, d := range a.inDelta.List {
-		if v, err := codec.ParseObject(d.Raw); err == nil && d.Key == container.Key {
-			container = lens.Word(d.Key, v.Get("id").Str())
-		}
-	}
+	v, _ := codec.ParseObject(a.container().Raw)
+	container := lens.Word("container", v.Get("id").Str())
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents)), container))
 	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, codec.Finish(a.stop, len(m.ToolCalls) > 0), withCache(a.figures)
 	a.Is.Unpaired = codec.Unpaired(pairs)
@@ -307,11 +303,27 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 	return a, &now, err
 }
 
+// container returns the member of message_delta with the container in which code ran.
+func (a *answer) container() lens.Member {
+	for _, m := range a.inDelta.List {
+		if m.Key == "container" && m.Raw != "null" {
+			return m
+		}
+	}
+	return lens.None("container")
+}
+
 // Rest returns the bytes after the first sent ones, so that the client reads resp. resp is the
 // answer of s, perhaps with changes after the shown part, or a later answer: its blocks then
 // follow in the same message.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
+	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) {
+		client, err := codec.Replay(s, newStream(nil, nil), sent)
+		if err == nil {
+			client.ranIn = s.a.container()
+		}
+		return client, err
+	})
 }
 
 // Stream writes resp, a response that came from a, as what follows the part of a stream that
@@ -333,6 +345,9 @@ func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (st
 	}
 	if err == nil && !own {
 		err = c.closeShown()
+		if shown.blocks > 0 && a.container().Raw == "" { // the client keeps the blocks of the code that ran
+			c.ranIn = client.ranIn
+		}
 	}
 	if err == nil {
 		err = c.addBlocks(contents)
@@ -351,6 +366,7 @@ type continuation struct {
 	own   bool        // the client has a part of a, not of an earlier answer
 	shown []*building // the blocks that the client has, the last ones perhaps in part
 	next  int         // the index of the next new block
+	ranIn lens.Member // the container of an earlier answer of which the client has blocks
 }
 
 // start writes the message_start.
@@ -447,7 +463,11 @@ func (c *continuation) end(has middleware.Usage) error {
 	if err != nil {
 		return err
 	}
-	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(c.a.stopNow(c.resp)))}, c.a.inDelta.List...)...)
+	members := append([]lens.Member{lens.Raw("stop_reason", stopText(c.a.stopNow(c.resp)))}, c.a.inDelta.List...)
+	if c.ranIn.Raw != "" {
+		members = append(slices.DeleteFunc(members, func(m lens.Member) bool { return m.Key == c.ranIn.Key }), c.ranIn)
+	}
+	delta := codec.Object(members...)
 	c.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, c.a.inEvent.List...)...)
 	c.event("message_stop", c.a.atStop.List...)
 	return nil

@@ -32,6 +32,7 @@ type stream struct {
 	at     map[int]*building // by index
 	usage  codec.Members     // the last figure of each name
 
+	ranIn    lens.Member // the container of the whole answer of which this is the client's part
 	changed  []*building // since Snapshot
 	snapshot beginning
 
