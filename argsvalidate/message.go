@@ -87,13 +87,17 @@ func (s *validateStep) faultOf(resp *middleware.Response) fault {
 	if s.v.o.EmptyAnswers == EmptyOff || source == middleware.RoleAssistant || holds(m, middleware.PartMedia) || hasFurther(*m) {
 		return noFault
 	}
+	dialect := ""
+	if resp.Native != nil {
+		dialect = resp.Native.Dialect
+	}
 	switch {
 	case announces:
 		return missingCalls
 	case finish == middleware.FinishStopSequence, finish == "" && resp.Native == nil,
-		len(s.req.Stop) > 0 && (resp.Native == nil || resp.Native.Dialect != "anthropic-messages"): // only Anthropic has a word for a stop sequence
+		len(s.req.Stop) > 0 && dialect != "anthropic-messages": // only Anthropic has a word for a stop sequence
 		return noFault
-	case slices.ContainsFunc(m.Parts, isReasoning):
+	case slices.ContainsFunc(m.Parts, isReasoning) && !(source == middleware.RoleTool && dialect == "openai-responses" && holds(m, middleware.PartText)): // an empty message item is an answer
 		return noAnswer
 	case source == middleware.RoleTool && (s.v.o.EmptyAnswers != EmptyAlways || s.attempt > 1 || s.v.o.MaxAttempts == 1):
 		return turnComplete
@@ -151,14 +155,23 @@ func hasFurther(m middleware.Message) bool {
 var readMembers = []string{"content", "parts", "tool_calls", "function_call", "output", "reasoning_details", "thinking_blocks", "provider_specific_fields"}
 
 // source returns the role of the message of the request that the model answers: the last one
-// that is not a system message, a reminder of a client or blank.
-func (s *validateStep) source() middleware.Role {
+// that is not a system message, a reminder of a client or blank. Messages of the user directly
+// behind the results of tools count as results if one of them holds an image or a file: formats
+// whose results are text have no other place for what a tool returned.
+func (s *validateStep) source() (source middleware.Role) {
+	media := false
 	for _, m := range slices.Backward(s.req.Messages) {
-		if m.Role != middleware.RoleSystem && (m.Role != middleware.RoleUser || slices.ContainsFunc(m.Parts, isContent)) {
+		switch {
+		case m.Role == middleware.RoleSystem, m.Role == middleware.RoleUser && !slices.ContainsFunc(m.Parts, isContent):
+		case m.Role == middleware.RoleUser:
+			source, media = m.Role, media || holds(&m, middleware.PartMedia)
+		case source == "" || media && m.Role == middleware.RoleTool:
 			return m.Role
+		default:
+			return source
 		}
 	}
-	return ""
+	return source
 }
 
 // isContent reports whether p, a part of a message of the user, is content of the user.

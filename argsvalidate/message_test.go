@@ -162,6 +162,7 @@ func TestNothingBehindResults(t *testing.T) {
 	reminder := middleware.User("<system-reminder>\nBe brief.\n</system-reminder>")
 	for name, req := range map[string]*middleware.Request{
 		"results": afterResults(), "a reminder behind them": afterResults(reminder), "a blank message behind them": afterResults(middleware.User(" ")),
+		"an image of a tool behind them": afterResults(middleware.User("the image of the tool"), middleware.Message{Role: middleware.RoleUser, Parts: []middleware.Part{{Kind: middleware.PartMedia, URL: "https://example.com/a.png"}}}),
 	} {
 		out := run(t, argsvalidate.Options{MaxAttempts: 1}, req, nothing)
 		require.NoError(t, out.err, name)
@@ -186,6 +187,16 @@ func TestNothingBehindResults(t *testing.T) {
 	out := run(t, argsvalidate.Options{MaxAttempts: 1, Advanced: argsvalidate.Advanced{EmptyAnswers: argsvalidate.EmptyAlways}}, afterResults(), nothing)
 	require.NoError(t, out.err)
 	require.Equal(t, []string{note}, out.report.Notes)
+
+	// Responses has an item for the answer. An empty one is an answer, and reasoning comes with each.
+	item := ended(middleware.FinishStop, thought, middleware.Part{Kind: middleware.PartText})
+	item.Native = &middleware.Native{Dialect: "openai-responses"}
+	out = run(t, argsvalidate.Options{}, afterResults(), middlewaretest.Reply(item))
+	require.NoError(t, out.err)
+	require.Equal(t, []string{note}, out.report.Notes)
+	out = run(t, argsvalidate.Options{}, request(), middlewaretest.Reply(item), middlewaretest.Text("Sunny."))
+	require.NoError(t, out.err)
+	require.Equal(t, emptyReply, out.told(2)[1].Text())
 }
 
 func TestEmptyAnswerStaysEmpty(t *testing.T) {
