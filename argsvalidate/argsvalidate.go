@@ -111,7 +111,9 @@ type Advanced struct {
 	// invalid calls. The request then leaves out the failed turns of the step,
 	// and ends with a user message that lists the issues. FreshOnRepeat helps
 	// some small models at temperature 0 and hurts others; see
-	// docs/feedback.md. It has no effect while batch.KeepValid keeps valid calls.
+	// docs/feedback.md. It has no effect while batch.KeepValid keeps valid calls. Leave it off
+	// for requests with a conversation that the provider keeps (conversation of OpenAI
+	// Responses): the provider has stored the failed turns.
 	FreshOnRepeat bool
 	LastTurnOnly  bool // a re-ask has only the last failed turn, which saves tokens
 	// Escalate is the model of the last attempt of a step, if that attempt is a re-ask: a larger
