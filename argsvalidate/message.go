@@ -22,7 +22,7 @@ import (
 //   - The message holds reasoning and nothing else.
 //   - The message holds nothing, and answers a message of the user. Behind the results of
 //     tools, a message that holds nothing says that the turn is complete: it is valid, and the
-//     report has a note.
+//     report has a note. Messages of the user between the results and the answer change nothing.
 //
 // White space is not text. A provider's answer without a finish reason counts as one that
 // stopped. A message is never empty if the request offers no tools, if the
@@ -156,16 +156,15 @@ var readMembers = []string{"content", "parts", "tool_calls", "function_call", "o
 
 // source returns the role of the message of the request that the model answers: the last one
 // that is not a system message, a reminder of a client or blank. Messages of the user directly
-// behind the results of tools count as results if one of them holds an image or a file: formats
-// whose results are text have no other place for what a tool returned.
+// behind the results of tools count as results: frameworks put images of tools, notes on
+// results and requests to go on into them.
 func (s *validateStep) source() (source middleware.Role) {
-	media := false
 	for _, m := range slices.Backward(s.req.Messages) {
 		switch {
 		case m.Role == middleware.RoleSystem, m.Role == middleware.RoleUser && !slices.ContainsFunc(m.Parts, isContent):
 		case m.Role == middleware.RoleUser:
-			source, media = m.Role, media || holds(&m, middleware.PartMedia)
-		case source == "" || media && m.Role == middleware.RoleTool:
+			source = m.Role
+		case source == "" || m.Role == middleware.RoleTool:
 			return m.Role
 		default:
 			return source

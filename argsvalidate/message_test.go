@@ -56,7 +56,7 @@ func TestEmptyAnswerIsAskedOnce(t *testing.T) {
 		"announced":                    {request(), ended(middleware.FinishToolCalls), announcedReply},
 		"announced behind results":     {afterResults(), ended(middleware.FinishToolCalls), announcedReply},
 		"announced by a text":          {request(), ended(middleware.FinishToolCalls, middleware.Part{Text: "Let me see."}), announcedReply},
-		"user behind results":          {afterResults(middleware.User("and now?")), ended(middleware.FinishStop), emptyReply},
+		"user behind an answer":        {afterResults(middleware.Assistant("Sunny."), middleware.User("and now?")), ended(middleware.FinishStop), emptyReply},
 		"no finish reason":             {request(), &middleware.Response{Message: middleware.Assistant(""), Native: &middleware.Native{Raw: "{}"}}, emptyReply},
 		"system message at the end":    {with(request(), middleware.System("be kind")), ended(middleware.FinishStop), emptyReply},
 		"empty lists in the native":    {request(), native(`{"role":"assistant","content":null,"annotations":[],"tool_calls":[],"audio":{}}`), emptyReply},
@@ -162,7 +162,7 @@ func TestNothingBehindResults(t *testing.T) {
 	reminder := middleware.User("<system-reminder>\nBe brief.\n</system-reminder>")
 	for name, req := range map[string]*middleware.Request{
 		"results": afterResults(), "a reminder behind them": afterResults(reminder), "a blank message behind them": afterResults(middleware.User(" ")),
-		"an image of a tool behind them": afterResults(middleware.User("the image of the tool"), middleware.Message{Role: middleware.RoleUser, Parts: []middleware.Part{{Kind: middleware.PartMedia, URL: "https://example.com/a.png"}}}),
+		"a message of a framework behind them": afterResults(middleware.User("Please return text or call a tool.")),
 	} {
 		out := run(t, argsvalidate.Options{MaxAttempts: 1}, req, nothing)
 		require.NoError(t, out.err, name)
