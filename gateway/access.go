@@ -13,7 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -60,30 +60,20 @@ type refusal struct {
 // refusals are the codes of a refusal.
 var refusals = []string{"not_a_proxy", "host_not_allowed", "cross_site", "client_key", "unknown_upstream", "invalid_body"}
 
-// refusalLog is when a refusal of each code was logged, and how many were not logged since.
-type refusalLog struct {
-	mu    sync.Mutex
-	last  map[string]time.Time
-	since map[string]int
-}
+// refusalLog is the minute in which a refusal of one code was logged last, and how many were not
+// logged since.
+type refusalLog struct{ minute, more atomic.Int64 }
 
-// refuse answers a request that is not served, and counts it. It logs a refusal of each code once
-// a minute, so that a client without a key cannot fill the log.
+// refuse answers a request that is not served, and counts it. It logs one refusal of each code in
+// each minute of the clock, so that a client without a key cannot fill the log.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
 	g.metrics.refused.Add(r.Context(), 1, metric.WithAttributes(attribute.String("code", why.code)))
-	l := &g.refusals
-	l.mu.Lock()
-	more, due := l.since[why.code], time.Since(l.last[why.code]) >= time.Minute
-	if l.since == nil {
-		l.last, l.since = map[string]time.Time{}, map[string]int{}
-	}
-	if l.since[why.code]++; due {
-		l.last[why.code], l.since[why.code] = time.Now(), 0
-	}
-	l.mu.Unlock()
-	if due && g.options.Logger != nil {
-		from, _, _ := net.SplitHostPort(r.RemoteAddr)
-		g.options.Logger.Warn("request refused", "code", why.code, "http_status", why.status, "from", from, "not_logged", more)
+	kept, _ := g.refusals.LoadOrStore(why.code, &refusalLog{})
+	last, now := kept.(*refusalLog), time.Now().Unix()/60
+	if last.minute.Swap(now) == now {
+		last.more.Add(1)
+	} else if from, _, _ := net.SplitHostPort(r.RemoteAddr); g.options.Logger != nil {
+		g.options.Logger.Warn("request refused", "code", why.code, "http_status", why.status, "from", from, "not_logged", last.more.Swap(0))
 	}
 	refuse(w, r, why.status, why.code, why.message)
 }

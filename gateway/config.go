@@ -24,6 +24,9 @@ type Config struct {
 	// AdminListen is the address of the metrics and the page. "" means Listen if
 	// that is loopback, else none.
 	AdminListen string `toml:"admin_listen,omitempty"`
+	// MaxMemory limits the bytes that all messages need while they are read: see
+	// transport.Memory. 0 means 512 MiB.
+	MaxMemory int64 `toml:"max_memory,omitempty"`
 
 	Settings // for all upstreams
 

@@ -20,7 +20,7 @@ import (
 
 // replayedBy sets the middleware that validates.
 func (v *observing) replayedBy(m middleware.Middleware) {
-	v.pipeline.replayer = newReplayer(v.pipeline.settings, nil, m)
+	v.pipeline.replayer = newReplayer(v.pipeline.settings, nil, nil, m)
 }
 
 // before runs f before a response is validated.
@@ -188,7 +188,7 @@ func (s *copies) copyOf(body string) *copied {
 // validating is a pipeline whose validation takes a time, or until its context
 // ends.
 func validating(to observer, took time.Duration) *pipeline {
-	return &pipeline{observers: []observer{to}, replayer: newReplayer(Settings{}, nil, func(next middleware.ModelCall) middleware.ModelCall {
+	return &pipeline{observers: []observer{to}, replayer: newReplayer(Settings{}, nil, nil, func(next middleware.ModelCall) middleware.ModelCall {
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 			select {
 			case <-time.After(took):

@@ -77,7 +77,7 @@ type Gateway struct {
 	state    atomic.Pointer[state]
 	draining atomic.Bool
 	reload   sync.Mutex
-	refusals refusalLog
+	refusals sync.Map // *refusalLog by code
 
 	listen, adminListen string // of the Config of New
 }
@@ -110,6 +110,7 @@ func (g *Gateway) Reload(c Config) error {
 	for _, u := range s.upstreams {
 		u.places.resize(u.config.MaxConcurrent)
 	}
+	g.metrics.memory.SetLimit(c.MaxMemory)
 	if g.state.Store(s); old != nil {
 		old.retire(s)
 	}
@@ -152,6 +153,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	route, r, err := s.route(w, in)
 	switch {
+	case errors.Is(err, transport.ErrMemory):
+		g.refuse(w, r, refusal{http.StatusTooManyRequests, "too_many_requests", err.Error()})
+		return
 	case errors.Is(err, errUnreadBody): // of the client's connection: no response can be sent
 		panic(http.ErrAbortHandler)
 	case errors.Is(err, errModel):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -35,9 +36,14 @@ type metrics struct {
 	longest  metric.Int64Gauge   // the most of them in a row, by client
 	refused  metric.Int64Counter // requests that no upstream got, by the code of the refusal
 
+	memory *transport.Memory // of the gateway
+
 	mu   sync.RWMutex
 	sets map[labels]*labelSet
-	rows map[clientLabels]*invalidRow
+
+	rowsMu sync.Mutex
+	rows   map[clientLabels]*invalidRow
+	inRow  atomic.Int32 // clients whose last step ended invalid
 }
 
 // clientLabels are the label and the key of a client with invalid steps.
@@ -69,8 +75,8 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 		p = noop.NewMeterProvider()
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
-	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}}
-	var errs [14]error
+	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}, memory: &transport.Memory{}}
+	var errs [16]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -87,6 +93,10 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.faulty, errs[11] = meter.Int64Counter("toolmend.gateway.invalid_steps", metric.WithDescription("Steps that ended invalid, by client"))
 	m.longest, errs[12] = meter.Int64Gauge("toolmend.gateway.longest_invalid_row", metric.WithDescription("The most steps of a client in a row that ended invalid"))
 	m.refused, errs[13] = meter.Int64Counter("toolmend.gateway.refused", metric.WithDescription("Requests that were refused before they had an upstream, by code"))
+	_, errs[14] = meter.Int64ObservableGauge("toolmend.gateway.memory", metric.WithUnit("By"), metric.WithDescription("Memory of the messages that are read at this time, as max_memory counts it"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(m.memory.Used()); return nil }))
+	_, errs[15] = meter.Int64ObservableCounter("toolmend.gateway.memory_refused", metric.WithDescription("Requests and answers for which max_memory left no room"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(m.memory.Refused()); return nil }))
 	for _, code := range refusals {
 		m.refused.Add(context.Background(), 0, metric.WithAttributes(attribute.String("code", code)))
 	}
@@ -186,17 +196,22 @@ func (m *metrics) observed(x *exchange) {
 // countInvalid counts a step that ended invalid. A valid step ends the row of its client; one
 // without a call does not.
 func (m *metrics) countInvalid(ctx context.Context, x *exchange) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	isInvalid := x.status == string(middleware.Invalid) || x.report.Status == middleware.Invalid
+	if !isInvalid && (x.status != string(middleware.Valid) || m.inRow.Load() == 0) {
+		return
+	}
+	m.rowsMu.Lock()
+	defer m.rowsMu.Unlock()
 	name := clientLabels{x.client, x.key}
 	row := m.rows[name]
 	if row == nil && len(m.rows) >= maxClients {
 		name = clientLabels{client: "other"}
 		row = m.rows[name]
 	}
-	if x.status != string(middleware.Invalid) && x.report.Status != middleware.Invalid {
-		if row != nil && x.status == string(middleware.Valid) {
+	if !isInvalid {
+		if row != nil && row.now > 0 {
 			row.now = 0
+			m.inRow.Add(-1)
 		}
 		return
 	}
@@ -204,7 +219,9 @@ func (m *metrics) countInvalid(ctx context.Context, x *exchange) {
 		row = &invalidRow{}
 		m.rows[name] = row
 	}
-	row.now++
+	if row.now++; row.now == 1 {
+		m.inRow.Add(1)
+	}
 	row.longest = max(row.longest, row.now)
 	client, key := attribute.String("client", name.client), attribute.String("client_key", name.key)
 	m.faulty.Add(ctx, 1, x.where(client, key))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/transport"
 )
 
 // maxModelBody is the largest body in which the model is searched. max_body applies later.
@@ -31,7 +32,10 @@ func (s *state) modelOf(w http.ResponseWriter, r *http.Request) (string, *http.R
 	if model, _, ok := strings.Cut(path.Base(r.URL.Path), ":"); ok {
 		return model, r, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(proxy.Steady(w, r.Body), maxModelBody+1))
+	body, err := io.ReadAll(io.LimitReader(s.memory.Reader(r.Context(), proxy.Steady(w, r.Body)), maxModelBody+1))
+	if errors.Is(err, transport.ErrMemory) {
+		return "", r, err
+	}
 	if err != nil {
 		return "", r, errUnreadBody
 	}

@@ -61,7 +61,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots *places) http.Handler {
 	o := s.transport()
 	ids, _ := g.ids.LoadOrStore(u.URL, &transport.IDs{})
-	o.Base, o.Figures, o.IDs, o.Decoders, o.Client = base, true, ids.(*transport.IDs), g.decoders(), clientOf
+	o.Base, o.Figures, o.IDs, o.Decoders, o.Client, o.Memory = base, true, ids.(*transport.IDs), g.decoders(), clientOf, g.metrics.memory
 	return slots.around(transport.New(o, g.layers(u, to, s).Chain()).Handler(to))
 }
 
@@ -123,7 +123,7 @@ func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.Ro
 			}
 			refuse(w, r, status, code, message)
 		})),
-		replayer: newReplayer(s, g.decoders(), replayed.Chain()),
+		replayer: newReplayer(s, g.decoders(), g.metrics.memory, replayed.Chain()),
 	}
 }
 

@@ -32,10 +32,10 @@ var errSecondCall = errors.New("gateway: the replay of an exchange makes no seco
 
 // newReplayer returns the Transport through which observed exchanges are replayed. It treats an
 // answer as the mode Enforce does, up to the second model call.
-func newReplayer(s Settings, decoders map[string]transport.Decoder, stack middleware.Middleware) *transport.Transport {
+func newReplayer(s Settings, decoders map[string]transport.Decoder, memory *transport.Memory, stack middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
 	o := s.transport()
-	o.Hold, o.KeepAlive, o.Decoders = true, transport.Off, decoders
+	o.Hold, o.KeepAlive, o.Decoders, o.Memory = true, transport.Off, decoders, memory
 	return transport.New(o, stack)
 }
 

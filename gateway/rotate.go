@@ -60,26 +60,42 @@ func (r *rotated) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// rotate renames the files and opens a new one. The newest is renamed first: if that fails, no
-// older file is lost.
+// rotate renames the files and opens a new one. The newest is renamed first, to name.0: if that
+// fails, no older file is lost. If a later rename fails, the next rotation begins with it, so that
+// name.0 is not lost either.
 func (r *rotated) rotate() error {
 	if err := r.Close(); err != nil {
 		return err
 	}
-	name := func(n int) string { return fmt.Sprintf("%s.%d", r.name, n) }
-	if err := os.Rename(r.name, name(0)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	for n := r.files - 1; n > 0; n-- {
-		if err := os.Rename(name(n-1), name(n)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if info, err := os.Lstat(r.old(0)); err == nil && info.Mode().IsRegular() {
+		if err := r.shift(); err != nil {
 			return err
 		}
 	}
-	if err := os.Remove(name(0)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Rename(r.name, r.old(0)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := r.shift(); err != nil {
 		return err
 	}
 	return r.open()
 }
+
+// shift renames name.0 and the files after it, and removes the oldest.
+func (r *rotated) shift() error {
+	for n := r.files - 1; n > 0; n-- {
+		if err := os.Rename(r.old(n-1), r.old(n)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Remove(r.old(0)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// old returns the name of the n-th older file.
+func (r *rotated) old(n int) string { return fmt.Sprintf("%s.%d", r.name, n) }
 
 // Close closes the file.
 func (r *rotated) Close() error {

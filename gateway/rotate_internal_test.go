@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -37,6 +38,15 @@ func TestFullFileDoesNotGrow(t *testing.T) {
 				}
 			}
 			require.Positive(t, failed)
+			if blocked == ".1" { // the record of each good Write is in the file or in .0
+				var all []byte
+				for _, name := range []string{file, file + ".0"} {
+					text, err := os.ReadFile(name)
+					require.NoError(t, err)
+					all = append(all, text...)
+				}
+				require.Equal(t, 20-failed, bytes.Count(all, []byte("\n")))
+			}
 			if older != "" {
 				kept, err := os.ReadFile(file + ".1")
 				require.NoError(t, err)

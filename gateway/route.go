@@ -24,6 +24,7 @@ type state struct {
 	adminHere bool         // the main listener serves the metrics and the page
 	page      http.Handler // nil if there is no page
 	decoders  map[string]transport.Decoder
+	memory    *transport.Memory
 }
 
 // upstream is an Upstream that is ready to serve.
@@ -52,7 +53,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &state{guard: guard, admin: c.adminGuard(), adminHere: c.AdminListen == "" && guard.loopback, decoders: g.decoders()}
+	s := &state{guard: guard, admin: c.adminGuard(), adminHere: c.AdminListen == "" && guard.loopback, decoders: g.decoders(), memory: g.metrics.memory}
 	observers := []observer{g.metrics}
 	if g.options.Logger != nil {
 		observers = append(observers, logger{g.options.Logger})

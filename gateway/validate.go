@@ -87,6 +87,8 @@ func (c Config) validate() error {
 		return invalid("record.headers", "must not name a header that holds a credential")
 	case c.Record.MaxSize < 0 || c.Record.Files < 0:
 		return invalid("record", "max_size and files must not be negative")
+	case c.MaxMemory < 0:
+		return invalid("max_memory", "must not be negative")
 	case c.Page.Memory < 0:
 		return invalid("page", "memory must not be negative")
 	}

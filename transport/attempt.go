@@ -27,6 +27,7 @@ type attempt struct {
 
 	resp          *http.Response     // of the provider
 	inflate       bool               // the body was compressed, so its headers no longer apply
+	body          countedReader      // decompressed
 	raw           []byte             // bytes of the body that were read and not written to stream
 	passedBody    io.ReadCloser      // the whole body of a response that is passed on; guarded by exchange.mu
 	failure       error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by exchange.mu
@@ -73,6 +74,11 @@ func (x *exchange) attempt(ctx context.Context, req *middleware.Request) (*middl
 		return nil, ErrModelCalls
 	}
 	defer close(a.done)
+	if a.n > 0 { // the first body is the client's
+		if err := x.hold.add(int64(len(body)), 0, false); err != nil {
+			return nil, err
+		}
+	}
 	// The client may read a response that is passed on after the chain has ended, so
 	// the request does not have the context of the chain.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -245,6 +251,9 @@ func decodableEncodings(accept []string) string {
 
 // networkFailure ends a with err as a network error, which also wraps the error of ctx.
 func (x *exchange) networkFailure(ctx context.Context, a *attempt, err error) error {
+	if errors.Is(err, ErrMemory) {
+		return err
+	}
 	if context.Cause(a.own) == errFirstByte {
 		err = errFirstByte
 	}
@@ -265,16 +274,17 @@ func (x *exchange) read(ctx context.Context, a *attempt) (*middleware.Response, 
 	if why := emptyReason(a.resp); why != "" {
 		return nil, a.passOn(errors.New(why))
 	}
-	body := io.Reader(a.resp.Body)
+	a.body = countedReader{Reader: a.resp.Body, hold: x.hold}
+	body := io.Reader(&a.body)
 	if why := x.unsupported(a.resp); why != nil {
 		return nil, x.unreadable(ctx, a, body, why)
 	}
 	if encoding(a.resp) == "gzip" {
-		z, err := gzip.NewReader(body)
+		z, err := gzip.NewReader(a.resp.Body)
 		if err != nil {
 			return nil, x.networkFailure(ctx, a, err)
 		}
-		body, a.inflate = z, true
+		a.body.Reader, a.inflate = z, true
 	}
 	if a.resp.StatusCode >= 300 { // the Go SDKs of OpenAI and Anthropic take every status below 400 for an answer
 		return nil, x.unreadable(ctx, a, body, errors.New("status "+http.StatusText(a.resp.StatusCode)))
@@ -307,7 +317,7 @@ func (x *exchange) redirectError(resp *http.Response) error {
 // readRefusal reads a response with an error status.
 func (x *exchange) readRefusal(ctx context.Context, a *attempt) error {
 	if a.resp.Body != nil {
-		raw, err := io.ReadAll(io.LimitReader(a.resp.Body, x.t.options.MaxBody+1))
+		raw, err := io.ReadAll(io.LimitReader(&countedReader{Reader: a.resp.Body, hold: x.hold}, x.t.options.MaxBody+1))
 		if err != nil {
 			return x.networkFailure(ctx, a, err)
 		}
@@ -363,6 +373,9 @@ func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (
 				_, _ = a.stream.Close() // a later response may continue the bytes that the client got
 				return nil, x.unreadable(ctx, a, body, err)
 			}
+			if s, ok := a.stream.(interface{ Open() int }); ok && s.Open() < n {
+				x.hold.parsed(p[n-s.Open():])
+			}
 			x.noteBegun(a, p)
 			x.show(a)
 		}
@@ -410,6 +423,9 @@ func (x *exchange) noteBegun(a *attempt, p []byte) {
 
 // closeAnswer returns the decoded response. A network error after its end is ignored.
 func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
+	if errors.Is(readErr, ErrMemory) {
+		return nil, readErr
+	}
 	resp, err := a.stream.Close()
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse

@@ -29,6 +29,7 @@ type exchange struct {
 	next    next
 	client  *proxy.Client // the client of a Handler; nil means that the response is returned
 	call    *Call
+	hold    *hold
 	tools   bool // the client offers tools
 	streams bool // the client asks for a stream
 
@@ -68,14 +69,14 @@ type exchangeKey struct{}
 // newExchange returns the exchange of a model call.
 func (t *Transport) newExchange(in *received, next next, client *proxy.Client) *exchange {
 	x := &exchange{
-		t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, request: in.request, next: next, began: time.Now(),
+		t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, request: in.request, next: next, hold: &in.hold, began: time.Now(),
 		tools: len(in.request.Tools) > 0, streams: in.codec.WantsStream(in.formatURL.Path, in.body),
 	}
 	if client.Direct() {
 		x.client = client
 	}
 	x.ctx, x.cancel = context.WithCancel(context.WithValue(in.req.Context(), exchangeKey{}, x))
-	x.request.Client = t.clientOf(in.req)
+	x.request.Client, x.hold.request = t.clientOf(in.req), false
 	if x.streams {
 		x.ready, x.request.Sink = make(chan outcome, 1), x.arrived
 	}
@@ -267,4 +268,5 @@ func (x *exchange) close(kept *attempt) {
 	for _, r := range rests {
 		_ = r.Close()
 	}
+	x.hold.end(x.req)
 }

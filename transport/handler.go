@@ -31,8 +31,8 @@ import (
 // refused by the provider.
 //
 // The body of a request may take a minute, and a second more for each 500 bytes, until the
-// response begins. A slower one gets the status 400. The decompressed bodies of all
-// requests have at most 256 MiB together; a further one gets 429.
+// response begins. A slower one gets the status 400. A request that does not fit
+// into Options.Memory gets 429.
 //
 // A redirect of a model call is an error that names its host, because a client that
 // follows it would leave the proxy.

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
@@ -34,9 +32,11 @@ func (t *Transport) roundTrip(req *http.Request, next next, client *proxy.Client
 	case otherPath:
 		return t.bypassPath(in.original, next)
 	case bypass:
+		in.hold.end(req)
 		resp, err := next(in.original)
 		return markUnchecked(req, resp, err)
 	case refused:
+		in.hold.end(req)
 		return errorResponse(req, in.codec, in.refusal), nil
 	default:
 		return t.newExchange(in, next, client).run()
@@ -64,6 +64,16 @@ type received struct {
 	body      []byte        // decompressed
 	request   *middleware.Request
 	refusal   error
+	hold      hold // the memory of the exchange
+}
+
+// counted returns r, which counts as memory of a client of a Handler. The program that has a
+// Hook has its requests in memory anyway.
+func (in *received) counted(r io.Reader) io.Reader {
+	if !isProxied(in.req) {
+		return r
+	}
+	return &countedReader{Reader: r, hold: &in.hold}
 }
 
 // refuse sets the route to refused.
@@ -72,7 +82,7 @@ func (in *received) refuse(err error) { in.route, in.refusal = refused, err }
 // receive reads a request until its route is known. An error means that the client's body
 // could not be read.
 func (t *Transport) receive(req *http.Request, client *proxy.Client) (*received, error) {
-	in := &received{original: req, req: req}
+	in := &received{original: req, req: req, hold: hold{memory: t.options.Memory, request: true}}
 	if in.formatURL, in.codec = t.formatOf(req); in.codec == nil || req.Method != http.MethodPost {
 		return in, nil
 	}
@@ -87,12 +97,14 @@ func (t *Transport) receive(req *http.Request, client *proxy.Client) (*received,
 	switch err := t.readBody(in); {
 	case err == nil:
 		t.recognise(in)
+		in.hold.parsed(nil)
 		if client != nil {
 			client.Note = in.codec
 		}
-	case errors.Is(err, errInflating):
-		in.refuse(errInflating)
+	case errors.Is(err, ErrMemory):
+		in.refuse(errTooMuch)
 	case err != errBody:
+		in.hold.end(req)
 		return nil, err
 	case isProxied(req) && !t.options.PassUnreadable: // a client's headers must not turn validation off
 		in.refuse(errBody)
@@ -139,7 +151,7 @@ func (t *Transport) readBody(in *received) error {
 	}
 	req, most := in.req, t.options.MaxBody
 	buf := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), 1<<20)+bytes.MinRead))
-	n, err := buf.ReadFrom(io.LimitReader(req.Body, most+1))
+	n, err := buf.ReadFrom(io.LimitReader(in.counted(req.Body), most+1))
 	if err != nil {
 		_ = req.Body.Close()
 		return err
@@ -157,7 +169,7 @@ func (t *Transport) readBody(in *received) error {
 		return errBody
 	}
 	if decode := t.decoder(req); decode != nil {
-		if in.body, err = t.decompress(req, decode, in.body); err != nil {
+		if in.body, err = t.decompress(in, decode); err != nil {
 			return err
 		}
 		in.req = withoutEncoding(req)
@@ -237,53 +249,22 @@ func (t *Transport) decoder(req *http.Request) Decoder {
 	return t.options.Decoders[strings.ToLower(strings.TrimSpace(req.Header.Get("Content-Encoding")))]
 }
 
-// decompress returns body without its compression. It returns errInflating if there is no
+// decompress returns the body of in without its compression. It returns ErrMemory if there is no
 // memory for it, and errBody for every other error.
-func (t *Transport) decompress(req *http.Request, decode Decoder, body []byte) ([]byte, error) {
-	r, err := decode(bytes.NewReader(body))
+func (t *Transport) decompress(in *received, decode Decoder) ([]byte, error) {
+	r, err := decode(bytes.NewReader(in.body))
 	if err != nil {
 		return nil, errBody
 	}
-	if isProxied(req) {
-		counted := &countedReader{Reader: r}
-		defer func() { context.AfterFunc(req.Context(), func() { inflating.Add(-counted.n) }) }()
-		r = counted
-	}
 	most := t.options.MaxBody
-	out, err := io.ReadAll(io.LimitReader(r, most+1))
+	out, err := io.ReadAll(io.LimitReader(in.counted(r), most+1))
 	switch {
-	case errors.Is(err, errInflating):
-		return nil, errInflating
+	case errors.Is(err, ErrMemory):
+		return nil, ErrMemory
 	case err != nil || int64(len(out)) > most:
 		return nil, errBody
 	}
 	return out, nil
-}
-
-// mostInflated limits the decompressed bodies of all requests of Handlers together. The bodies
-// of a client in the program itself have no such limit.
-const mostInflated = 256 << 20
-
-var inflating atomic.Int64 // bytes of such bodies
-
-// errInflating is the error of a request that does not fit into mostInflated.
-var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
-	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
-
-// countedReader adds the bytes that it reads to inflating.
-type countedReader struct {
-	io.Reader
-	n int64
-}
-
-// Read fails if there is no memory for the bytes.
-func (c *countedReader) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	if inflating.Add(int64(n)) > mostInflated {
-		return n, errInflating
-	}
-	return n, err
 }
 
 // withoutEncoding returns req without the headers that belong to a compressed body.

@@ -187,6 +187,9 @@ type Options struct {
 	// documentation of the package. Several Transports may share one. nil means
 	// one of its own.
 	IDs *IDs
+	// Memory limits the memory of all messages that are read at one time. Several Transports
+	// may share one. nil means one of its own.
+	Memory *Memory
 	// Decoders decompress the bodies of model calls, by the Content-Encoding in
 	// lower case. The provider gets such a body decompressed. A Handler refuses
 	// bodies that it cannot read, unless PassUnreadable is set; everywhere else
@@ -255,6 +258,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IDs == nil {
 		o.IDs = &IDs{}
+	}
+	if o.Memory == nil {
+		o.Memory = &Memory{}
 	}
 	if o.Client == nil {
 		o.Client = func(*http.Request) string { return "" }

@@ -105,6 +105,7 @@ func (x *exchange) unreadable(ctx context.Context, a *attempt, body io.Reader, w
 			return fmt.Errorf("%w: %w", ErrUnreadable, why)
 		}
 	}
+	a.body.hold = nil
 	x.mu.Lock()
 	live := x.live == a
 	if !live && x.latest == a { // a keep-alive must not make it live from now on

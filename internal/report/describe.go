@@ -86,8 +86,11 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 
 // isOfCall reports whether a code is about the call as a whole, not about its arguments.
 func isOfCall(code string) bool {
-	return slices.Contains([]string{string(UnknownTool), string(Truncated), "tool_choice", "parallel_calls"}, code)
+	return code == string(UnknownTool) || code == string(Truncated) || ForbiddenCall(code)
 }
+
+// ForbiddenCall reports whether a code is about a call that the request forbids.
+func ForbiddenCall(code string) bool { return code == "tool_choice" || code == "parallel_calls" }
 
 // describe describes one issue. A nil View says nothing.
 func describe(v *view.View, root rawjson.Value, issue middleware.Issue) Fault {
@@ -164,4 +167,15 @@ func compact(text string) string {
 		return text
 	}
 	return b.String()
+}
+
+// maxName is how many bytes of a model-written name are kept as a key, and shown.
+const maxName = 200
+
+// Name returns a model-written name for people: on one line, never empty.
+func Name(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return text.Visible(text.Clip(s, maxName), false)
 }

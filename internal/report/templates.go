@@ -107,12 +107,12 @@ func shownPointer(p string) string {
 
 // At returns the place of a fault for people.
 func At(code, pointer string) string {
-	switch code {
-	case string(UnknownTool):
+	switch {
+	case code == string(UnknownTool):
 		return "the name"
-	case string(Truncated):
+	case code == string(Truncated):
 		return "the end"
-	case "tool_choice", "parallel_calls":
+	case ForbiddenCall(code):
 		return "the call"
 	}
 	return shownPointer(pointer)

@@ -68,6 +68,16 @@ func (c *Cursor) view() string {
 // Text returns all bytes that were written.
 func (c *Cursor) Text() string { return locked(c, func() string { return c.text }) }
 
+// Open returns how many bytes at the end of the received text are not parsed yet: the beginning
+// of an event, or of a whole answer.
+func (c *Cursor) Open() int {
+	s, ok := c.stream.(interface{ Open() int })
+	if !ok {
+		return len(c.Text())
+	}
+	return s.Open()
+}
+
 // Safe returns how many bytes the client may get.
 func (c *Cursor) Safe() int { return locked(c, func() int { return c.safe }) }
 

@@ -133,6 +133,9 @@ func (r *Splitter) Closed() bool { return r.closed }
 // Text returns all bytes that were written.
 func (r *Splitter) Text() string { return r.Buf.Text() }
 
+// Open returns how many bytes at the end of the text belong to an event that is not complete.
+func (r *Splitter) Open() int { return r.Buf.text.Len() - r.Buf.at }
+
 // Last returns the last event that has data.
 func (r *Splitter) Last() Event { return r.last }
 

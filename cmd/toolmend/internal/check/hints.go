@@ -88,7 +88,7 @@ func (h *hinter) call(ctx context.Context, tools []middleware.Tool, model string
 		return []hintKey{{kind: hintLimit, model: model}}
 	case c.Final == report.BadSchema:
 		return []hintKey{{kind: hintSchema, tool: c.Sent.Name, why: strings.TrimPrefix(c.Note, "tool "+c.Sent.Name+": not validated: ")}}
-	case len(c.FinalIssues) == 0, c.FinalIssues[0].Code == "tool_choice", c.FinalIssues[0].Code == "parallel_calls":
+	case len(c.FinalIssues) == 0, report.ForbiddenCall(c.FinalIssues[0].Code):
 		return nil // no option helps against a call that the request forbids
 	}
 	var out []hintKey

@@ -68,8 +68,18 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 		return unconfirmed("the server did not confirm the schema of the tool")
 	}
 	e.tool, e.verdict = out.Tool, out.Verdict
+	why := ""
+	switch {
+	case call.ambiguous:
+		why = `"name" and "arguments" must be spelled in lower case: other spellings are not validated`
+	case t.isAmbiguous(out.Call.Name):
+		why = "the server lists several tools of this name with different schemas, so no call of it can be validated"
+	}
 	switch {
 	case c.mode == modeObserve:
+	case why != "" && c.mode == modeEnforce:
+		e.verdict.Unchecked, e.reply = true, why
+		return decision{refusal: call.refusal(why), entry: e}
 	case out.Action == mcpcheck.Change:
 		return decision{forward: call.with(out.Call.Name, out.Call.Arguments), entry: e}
 	case out.Action == mcpcheck.Refuse && c.mode == modeEnforce:

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,12 +47,28 @@ func newLog(source, mode, record string, steps *page.Steps) (*log, error) {
 	if record == "" {
 		return l, nil
 	}
-	f, err := os.OpenFile(record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := openRecord(record)
 	if err != nil {
 		return nil, fmt.Errorf("--record: %w", err)
 	}
 	l.file, l.lines = f, logbatch.New(f) // it writes whole lines at once: several proxies may share the file
 	return l, nil
+}
+
+// openRecord opens a file that only its owner can read. It follows no symbolic link.
+func openRecord(name string) (*os.File, error) {
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: must be a regular file", name)
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|noFollow, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || noFollow != 0 && info.Mode().Perm()&0o077 != 0 {
+		_ = f.Close()
+		return nil, cmp.Or(err, fmt.Errorf("%s: other users can read it: run chmod 600 %s", name, name))
+	}
+	return f, nil
 }
 
 func (l *log) on() bool { return l.lines != nil || l.steps != nil }

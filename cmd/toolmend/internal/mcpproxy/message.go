@@ -54,6 +54,8 @@ type call struct {
 	message
 	tool string
 	args string // JSON text; "{}" if the call has none
+
+	ambiguous bool // a server that ignores the case of keys may read other parameters
 }
 
 // asCall returns the call of a message, or false if it is not a call that can be
@@ -67,6 +69,10 @@ func (m message) asCall() (call, bool) {
 	c := call{message: m, tool: strings.Clone(name.Str()), args: "{}"}
 	if args.Exists() {
 		c.args = strings.Clone(args.Raw())
+	}
+	for p := range params.Each() { // some servers ignore the case of keys
+		folded := rawjson.Fold(p.Key())
+		c.ambiguous = c.ambiguous || p.Key() != folded && (folded == "name" || folded == "arguments")
 	}
 	return c, true
 }

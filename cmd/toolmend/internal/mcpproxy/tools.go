@@ -37,7 +37,8 @@ type tools struct {
 
 type known struct {
 	mcpcheck.Tool
-	at time.Time // when the server sent it
+	at    time.Time // when the server sent it
+	twice bool      // with another schema too
 }
 
 // pages collects the pages of a list.
@@ -72,7 +73,9 @@ func (t *tools) learn(p pages, whole bool, now time.Time) {
 	}
 	t.bytes += p.bytes
 	for _, tool := range p.tools {
-		t.byName[tool.Def.Name] = known{tool, now}
+		old := t.byName[tool.Def.Name]
+		twice := old.at.Equal(now) && (old.twice || !bytes.Equal(old.Def.Parameters, tool.Def.Parameters))
+		t.byName[tool.Def.Name] = known{tool, now, twice}
 	}
 }
 
@@ -116,6 +119,13 @@ var ownPrefix = "toolmend-" + rand.Text() + "-"
 
 // ownID returns the id of a request of the proxy itself, in JSON.
 func ownID() string { return `"` + ownPrefix + rand.Text() + `"` }
+
+// isAmbiguous reports whether the server listed several tools of that name, with other schemas.
+func (t *tools) isAmbiguous(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byName[name].twice
+}
 
 // isOwn reports whether text contains an id of the proxy.
 func isOwn(text []byte) bool { return bytes.Contains(text, []byte(ownPrefix)) }

@@ -126,7 +126,7 @@ func checkNumber(key string, e entry) error {
 		return fmt.Errorf("must be %s, got a number", wanted(strings.Split(key, ".")))
 	case err == nil && n == 0 && !slices.Contains([]string{"retries", "loop_after", "max_concurrent"}, name):
 		return errors.New("must be at least 1, got 0; leave it out for its default")
-	case err == nil && 0 <= n && n < 1<<10 && slices.Contains([]string{"max_body", "max_size", "memory"}, name):
+	case err == nil && 0 <= n && n < 1<<10 && slices.Contains([]string{"max_body", "max_size", "memory", "max_memory"}, name):
 		return fmt.Errorf("is in bytes, and must be at least 1024, got %d", n)
 	}
 	return nil
