@@ -153,7 +153,7 @@ var readMembers = []string{"content", "parts", "tool_calls", "function_call", "o
 // source returns the role of the message of the request that the model answers: the last one
 // that is not a system message, a reminder of a client or blank.
 func (s *validateStep) source() middleware.Role {
-	for _, m := range slices.Backward(s.req.Messages) {
+	for _, m := range slices.Backward(s.req.Loaded().Messages) {
 		if m.Role != middleware.RoleSystem && (m.Role != middleware.RoleUser || slices.ContainsFunc(m.Parts, isContent)) {
 			return m.Role
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // metrics counts exchanges. Its labels have few values, and a client cannot add one, except for
@@ -63,14 +64,14 @@ type labelSet struct {
 	where   []metric.RecordOption // upstream, mode and format
 }
 
-// newMetrics returns the instruments of a provider; nil means none.
-func newMetrics(p metric.MeterProvider) (*metrics, error) {
+// newMetrics returns the instruments of a provider; nil means none. The counts of requests are read from it.
+func newMetrics(p metric.MeterProvider, requests *wire.Requests) (*metrics, error) {
 	if p == nil {
 		p = noop.NewMeterProvider()
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}}
-	var errs [14]error
+	var errs [16]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -87,6 +88,19 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.faulty, errs[11] = meter.Int64Counter("toolmend.gateway.invalid_steps", metric.WithDescription("Steps that ended invalid, by client"))
 	m.longest, errs[12] = meter.Int64Gauge("toolmend.gateway.longest_invalid_row", metric.WithDescription("The most steps of a client in a row that ended invalid"))
 	m.refused, errs[13] = meter.Int64Counter("toolmend.gateway.refused", metric.WithDescription("Requests that were refused before they had an upstream, by code"))
+	_, errs[14] = meter.Int64ObservableCounter("toolmend.gateway.request_lists", metric.WithDescription("Lists of tools and of messages in requests, by whether they began as an earlier one and were read from there on"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			hits, misses, _ := requests.Counts()
+			o.Observe(hits, metric.WithAttributes(attribute.Bool("known", true)))
+			o.Observe(misses, metric.WithAttributes(attribute.Bool("known", false)))
+			return nil
+		}))
+	_, errs[15] = meter.Int64ObservableGauge("toolmend.gateway.request_sums", metric.WithDescription("Sums of the texts of lists that are kept; their number is bounded"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			_, _, sums := requests.Counts()
+			o.Observe(int64(sums))
+			return nil
+		}))
 	for _, code := range refusals {
 		m.refused.Add(context.Background(), 0, metric.WithAttributes(attribute.String("code", code)))
 	}

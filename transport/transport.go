@@ -187,6 +187,13 @@ type Options struct {
 	// documentation of the package. Several Transports may share one. nil means
 	// one of its own.
 	IDs *IDs
+	// Requests decodes the requests, and remembers what they began with. Several Transports may share
+	// one. nil means one of its own.
+	Requests *wire.Requests
+	// DeferMessages reads the messages of a request only if a middleware needs them. Set it if every
+	// middleware of the chain is one of this module: they use middleware.Request.Loaded. To
+	// any other middleware a request would seem to have no messages.
+	DeferMessages bool
 	// Decoders decompress the bodies of model calls, by the Content-Encoding in
 	// lower case. The provider gets such a body decompressed. A Handler refuses
 	// bodies that it cannot read, unless PassUnreadable is set; everywhere else
@@ -255,6 +262,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IDs == nil {
 		o.IDs = &IDs{}
+	}
+	if o.Requests == nil {
+		o.Requests = &wire.Requests{}
 	}
 	if o.Client == nil {
 		o.Client = func(*http.Request) string { return "" }

@@ -24,6 +24,9 @@ type tool struct {
 // listed again, as a search for tools does, is read once.
 func (h *request) readTools(root rawjson.Value) error {
 	d := declared{have: map[[2]string]bool{}}
+	for _, t := range h.known {
+		d.put(t, "")
+	}
 	if err := d.add(root, ""); err != nil {
 		return err
 	}
@@ -67,7 +70,7 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 	tools, err := on.Kind(v, "tools", rawjson.Array)
 	for v := range tools.Each() {
 		kind := v.Get("type").Str()
-		if kind == "namespace" {
+		if isNamespace(v) {
 			d.spaces = append(d.spaces, space{v, inside})
 		}
 		if inside == "" || kind == "function" || kind == "custom" {
@@ -82,7 +85,7 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 
 // item reads the tools that an item declares.
 func (d *declared) item(it item, inside string) error {
-	if it.sort == isTools || it.val.Get("type").Str() == "tool_search_output" {
+	if declaresTools(it.val) {
 		return d.add(it.val, inside)
 	}
 	return nil
@@ -110,16 +113,27 @@ func (d *declared) tool(v rawjson.Value, namespace, inside string, listed bool) 
 	if err != nil {
 		return err
 	}
-	t.Namespace = namespace
-	key := [2]string{namespace, t.Name}
+	if t.Namespace = namespace; !listed || t.Kind == middleware.KindHosted || !d.have[[2]string{namespace, t.Name}] {
+		d.put(t, inside)
+	}
+	return nil
+}
+
+// put adds a tool.
+func (d *declared) put(t middleware.Tool, inside string) {
 	if t.Kind != middleware.KindHosted {
-		if listed && d.have[key] {
-			return nil
-		}
-		d.have[key] = true
+		d.have[[2]string{t.Namespace, t.Name}] = true
 	}
 	d.tools = append(d.tools, tool{t, inside})
-	return nil
+}
+
+// isNamespace reports whether an element of tools has tools of its own.
+func isNamespace(v rawjson.Value) bool { return v.Get("type").Str() == "namespace" }
+
+// declaresTools reports whether an item of the input may declare tools.
+func declaresTools(v rawjson.Value) bool {
+	typ := v.Get("type").Str()
+	return typ == "additional_tools" || typ == "tool_search_output"
 }
 
 // readTool reads one tool, such as
