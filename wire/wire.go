@@ -292,7 +292,7 @@ func (r *Requests) Decode(c Codec, path string, body []byte, client string, defe
 		return req, stream, err
 	}
 	in := &codec.Input{Raw: unsafe.String(unsafe.SliceData(body), len(body)), Known: &r.known, Client: client, Defer: deferred}
-	if req, err = f.ReadRequest(in); err != nil || in.SaysStream {
+	if req, err = f.ReadRequest(in); err != nil || in.HasStream {
 		return req, in.Stream, err
 	}
 	return req, c.WantsStream(path, nil), nil

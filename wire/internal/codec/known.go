@@ -21,8 +21,8 @@ type Input struct {
 	Defer bool
 
 	// Borrow sets these.
-	Deferred           bool // the reader checks the messages that are not known, and drops them
-	Stream, SaysStream bool // the member "stream", and whether the body has it
+	Deferred          bool // the reader checks the messages that are not known, and drops them
+	Stream, HasStream bool // the member "stream", and whether the body has it
 
 	dialect string
 	lists   []*knownList
@@ -47,7 +47,7 @@ func (in *Input) Borrow(dialect, messages string, use func(object rawjson.Value)
 	}
 	e := rawjson.BorrowKnown(in.Raw, limits, known, func(doc *rawjson.Doc) {
 		if err = asObject(doc, use); err == nil {
-			in.Stream, in.SaysStream = streamIn(doc.Root())
+			in.Stream, in.HasStream = streamIn(doc.Root())
 		}
 	})
 	if e != nil {

@@ -3,6 +3,7 @@ package responses
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -23,7 +24,8 @@ type tool struct {
 // that is added at the end comes last in the body as well. A tool that is
 // listed again, as a search for tools does, is read once.
 func (h *request) readTools(root rawjson.Value) error {
-	d := declared{have: map[[2]string]bool{}}
+	n := len(h.known) + root.Get("tools").Len()
+	d := declared{tools: make([]tool, 0, n), have: make(map[[2]string]bool, n)}
 	for _, t := range h.known {
 		d.put(t, "")
 	}
@@ -40,6 +42,7 @@ func (h *request) readTools(root rawjson.Value) error {
 	if err := d.nested(); err != nil {
 		return err
 	}
+	h.tools, h.is.Tools = slices.Grow(h.tools, len(d.tools)), slices.Grow(h.is.Tools, len(d.tools))
 	for _, outer := range []bool{false, true} {
 		for _, t := range d.tools {
 			if (t.inside == "") == outer {
