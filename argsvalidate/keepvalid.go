@@ -58,7 +58,7 @@ func (s *validateStep) updateBatch() {
 	now := withValidCalls(s.last.Message, s.checked.verdicts)
 	if s.kept != nil {
 		if spliced, at, ok := batch.Splice(s.kept.message, now, s.kept.verdicts); ok {
-			s.kept.message = history.FixIDs(s.req.Messages, spliced)
+			s.kept.message = history.FixAnswer(s.req, spliced)
 			s.kept.setVerdicts(&s.checked, at)
 			s.kept.refusals = nil
 			s.kept = s.kept.only(func(i int) bool {

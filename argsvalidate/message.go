@@ -159,7 +159,7 @@ var readMembers = []string{"content", "parts", "tool_calls", "function_call", "o
 // behind the results of tools count as results: frameworks put images of tools, notes on
 // results and requests to go on into them.
 func (s *validateStep) source() (source middleware.Role) {
-	for _, m := range slices.Backward(s.req.Messages) {
+	for _, m := range slices.Backward(s.req.Loaded().Messages) {
 		switch {
 		case m.Role == middleware.RoleSystem, m.Role == middleware.RoleUser && !slices.ContainsFunc(m.Parts, isContent):
 		case m.Role == middleware.RoleUser:

@@ -39,7 +39,7 @@ func (s *validateStep) failedTurn(ctx context.Context, sent middleware.Message) 
 	echo := s.last.Message
 	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
 	echo = echo.Clone()
-	for i, c := range history.FixIDs(s.asked.Messages, sent).ToolCalls {
+	for i, c := range history.FixAnswer(s.asked, sent).ToolCalls {
 		if sent.ToolCalls[i].ID != echo.ToolCalls[i].ID {
 			echo.ToolCalls[i].ID = c.ID
 		}

@@ -217,7 +217,7 @@ func (s *validateStep) accepted(resp *middleware.Response) *middleware.Response 
 
 // withIDs returns resp, or a copy in which missing ids and a missing role are set.
 func (s *validateStep) withIDs(resp *middleware.Response) *middleware.Response {
-	m := history.FixIDs(s.req.Messages, resp.Message)
+	m := history.FixAnswer(s.req, resp.Message)
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant) // some clients leave the role out
 	if m.Role == resp.Message.Role && slices.Equal(m.ToolCalls, resp.Message.ToolCalls) {
 		return resp

@@ -43,6 +43,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/transport"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // ownPath is the path of the gateway's own pages. No upstream is reached below it.
@@ -70,10 +71,11 @@ type Options struct {
 type Gateway struct {
 	options  Options
 	metrics  *metrics
-	copies   *copies  // of the mode Observe; a reload keeps them
-	ids      sync.Map // *transport.IDs by the URL of the upstream; a reload keeps them
-	keeper   *keeper  // of the page; a reload keeps it
-	token    string   // of the page
+	copies   *copies        // of the mode Observe; a reload keeps them
+	ids      sync.Map       // *transport.IDs by the URL of the upstream; a reload keeps them
+	requests *wire.Requests // a reload keeps it
+	keeper   *keeper        // of the page; a reload keeps it
+	token    string         // of the page
 	state    atomic.Pointer[state]
 	draining atomic.Bool
 	reload   sync.Mutex
@@ -85,11 +87,12 @@ type Gateway struct {
 // New returns a Gateway. It returns the error of c.Validate, or an error that names the file or
 // environment variable that could not be read.
 func New(c Config, o Options) (*Gateway, error) {
-	m, err := newMetrics(o.MeterProvider)
+	requests := &wire.Requests{}
+	m, err := newMetrics(o.MeterProvider, requests)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: metrics: %w", err)
 	}
-	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m, copies: newCopies(m, o.Logger), keeper: newKeeper(m, o.Logger), token: page.NewToken()}
+	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m, requests: requests, copies: newCopies(m, o.Logger), keeper: newKeeper(m, o.Logger), token: page.NewToken()}
 	if err := g.Reload(c); err != nil {
 		return nil, err
 	}

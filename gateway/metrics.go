@@ -15,6 +15,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // metrics counts exchanges. Its labels have few values, and a client cannot add one, except for
@@ -69,14 +70,14 @@ type labelSet struct {
 	where   []metric.RecordOption // upstream, mode and format
 }
 
-// newMetrics returns the instruments of a provider; nil means none.
-func newMetrics(p metric.MeterProvider) (*metrics, error) {
+// newMetrics returns the instruments of a provider; nil means none. The counts of requests are read from it.
+func newMetrics(p metric.MeterProvider, requests *wire.Requests) (*metrics, error) {
 	if p == nil {
 		p = noop.NewMeterProvider()
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}, memory: &transport.Memory{}}
-	var errs [16]error
+	var errs [18]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -97,6 +98,19 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(m.memory.Used()); return nil }))
 	_, errs[15] = meter.Int64ObservableCounter("toolmend.gateway.memory_refused", metric.WithDescription("Requests and answers for which max_memory left no room"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(m.memory.Refused()); return nil }))
+	_, errs[16] = meter.Int64ObservableCounter("toolmend.gateway.request_lists", metric.WithDescription("Lists of tools and of messages in requests, by whether they began as an earlier one and were read from there on"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			hits, misses, _ := requests.Counts()
+			o.Observe(hits, metric.WithAttributes(attribute.Bool("known", true)))
+			o.Observe(misses, metric.WithAttributes(attribute.Bool("known", false)))
+			return nil
+		}))
+	_, errs[17] = meter.Int64ObservableGauge("toolmend.gateway.request_sums", metric.WithDescription("Sums of the texts of lists that are kept; their number is bounded"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			_, _, sums := requests.Counts()
+			o.Observe(int64(sums))
+			return nil
+		}))
 	for _, code := range refusals {
 		m.refused.Add(context.Background(), 0, metric.WithAttributes(attribute.String("code", code)))
 	}

@@ -62,6 +62,7 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 	o := s.transport()
 	ids, _ := g.ids.LoadOrStore(u.URL, &transport.IDs{})
 	o.Base, o.Figures, o.IDs, o.Decoders, o.Client, o.Memory = base, true, ids.(*transport.IDs), g.decoders(), clientOf, g.metrics.memory
+	o.Requests, o.DeferMessages = g.requests, true
 	return slots.around(transport.New(o, g.layers(u, to, s).Chain()).Handler(to))
 }
 

@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/toolmend/toolmend/wire"
 )
 
 // counting returns metrics, and a function that returns the sum of one of its counters.
 func counting(t *testing.T) (*metrics, func(name string) int) {
 	reader := metric.NewManualReader()
-	m, err := newMetrics(metric.NewMeterProvider(metric.WithReader(reader)))
+	m, err := newMetrics(metric.NewMeterProvider(metric.WithReader(reader)), &wire.Requests{})
 	require.NoError(t, err)
 	return m, func(name string) (n int) {
 		var data metricdata.ResourceMetrics

@@ -204,7 +204,7 @@ func (x *exchange) line(i int, id string, c Record) recordedLine {
 	}
 	if c.Content {
 		if x.request != nil {
-			l.Messages = withoutNative(x.request.Messages)
+			l.Messages = withoutNative(x.request.Loaded().Messages)
 		}
 		l.Answer, l.Replies = &withoutNative([]middleware.Message{a.Message})[0], withoutNative(a.Replies)
 	}

@@ -178,7 +178,7 @@ func (h *healer) find(req *middleware.Request, e *middleware.ModelError) (change
 
 // apply returns req with the change, and a note; nil if req does not have the defect.
 func (h *healer) apply(c change, req *middleware.Request) (*middleware.Request, string) {
-	d := &draft{was: req, said: c.said, destructive: h.options.Destructive}
+	d := &draft{was: req.Loaded(), said: c.said, destructive: h.options.Destructive}
 	rows[c.rule].change(d)
 	if d.now == nil {
 		return nil, ""

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // Request is the input of a model call. A zero field means the provider's
@@ -38,6 +39,33 @@ type Request struct {
 
 	markInvalid bool                 // see MarkInvalid
 	outerReads  func(*Response) bool // see MarkReads
+	deferred    *deferred            // see Defer
+}
+
+// deferred are messages that are read when they are needed.
+type deferred struct{ read func() []Message }
+
+// Defer makes r a request whose messages are read when something needs them. Messages is nil, and Loaded
+// calls read, at most once for all copies of r. The result must not be modified. Defer is for codecs whose callers
+// know that every middleware of the chain uses Loaded.
+func (r *Request) Defer(read func() []Message) {
+	r.Messages, r.deferred = nil, &deferred{sync.OnceValue(read)}
+}
+
+// Loaded returns r with its Messages: r itself, or a shallow copy of it if the codec has deferred reading them. Call it
+// before Messages is read or changed, unless r is a Clone.
+func (r *Request) Loaded() *Request {
+	if r.deferred == nil {
+		return r
+	}
+	c := *r
+	c.Messages, c.deferred = r.deferred.read(), nil
+	return &c
+}
+
+// SameDeferred reports whether the messages of r and other are deferred, and the same.
+func (r *Request) SameDeferred(other *Request) bool {
+	return r.deferred != nil && r.deferred == other.deferred
 }
 
 // ToolChoice says whether the model may, must or must not call tools. The zero
@@ -69,8 +97,8 @@ func (r *Request) Allows(t Tool) bool {
 // Clone returns a deep copy. Native values are immutable, so the copy shares
 // them.
 func (r *Request) Clone() *Request {
-	c := *r
-	c.Messages = cloneMessages(r.Messages)
+	c := *r.Loaded()
+	c.Messages = cloneMessages(c.Messages)
 	c.Tools = slices.Clone(r.Tools)
 	for i := range c.Tools {
 		c.Tools[i].Parameters = bytes.Clone(c.Tools[i].Parameters)

@@ -327,3 +327,34 @@ func TestAllows(t *testing.T) {
 		require.Equal(t, [2]bool{c.plain, c.spaced}, [2]bool{c.req.Allows(plain), c.req.Allows(spaced)}, name)
 	}
 }
+
+// Deferred messages are read once, by whatever needs them, and by copies of the request too.
+func TestDeferredMessages(t *testing.T) {
+	t.Parallel()
+	messages := []middleware.Message{middleware.System("be short"), middleware.User("hi")}
+	reads := 0
+	req := &middleware.Request{Model: "m"}
+	req.Defer(func() []middleware.Message {
+		reads++
+		return messages
+	})
+	shallow := *req
+	require.Nil(t, req.Messages)
+	require.True(t, shallow.SameDeferred(req))
+	require.Zero(t, reads)
+
+	want := &middleware.Request{Model: "m", Messages: messages}
+	require.Equal(t, want, req.Loaded())
+	require.Same(t, want, want.Loaded())
+	require.Equal(t, want, shallow.Loaded())
+	require.Equal(t, want.Clone(), shallow.Clone())
+	require.Equal(t, want.With(middleware.User("more")), req.With(middleware.User("more")))
+	require.Equal(t, want.WithSystem("more"), req.WithSystem("more"))
+	require.Equal(t, 1, reads)
+	require.False(t, req.Loaded().SameDeferred(req))
+	require.False(t, want.SameDeferred(want))
+	require.Nil(t, req.Messages)
+
+	req.Clone().Messages[1].Parts[0].Text = "changed"
+	require.Equal(t, "hi", req.Loaded().Messages[1].Text())
+}

@@ -31,7 +31,7 @@ func (s *rescueStep) withCalls(resp *middleware.Response, f findings, whole stri
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	next := history.NewIDs(s.req.Messages, "rescue")
+	next := history.NewIDs(s.req.Loaded().Messages, "rescue")
 	for _, c := range callsOf(f.pieces) {
 		m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: next(), Name: c.name, Arguments: c.arguments})
 	}

@@ -43,7 +43,7 @@ func quotedInRequest(req *middleware.Request, whole string, f findings, t *tools
 			wanted = append(wanted, begin[:min(len(begin), maxQuote)])
 		}
 	}
-	for _, m := range req.Messages {
+	for _, m := range req.Loaded().Messages {
 		if m.Role == middleware.RoleAssistant {
 			continue
 		}

@@ -40,7 +40,7 @@ func (c completion) call(ctx context.Context, req *middleware.Request) (*middlew
 	if !c.offered {
 		tr.lead = tr.assistant
 	}
-	prompt, err := tr.prompt(req.Messages)
+	prompt, err := tr.prompt(req.Loaded().Messages)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 // concerns reports whether a request has tools or calls to be written as text.
 func concerns(req *middleware.Request) bool {
 	isFunction := func(t middleware.Tool) bool { return t.Kind == middleware.KindFunction }
-	return slices.ContainsFunc(req.Tools, isFunction) || slices.ContainsFunc(req.Messages, hasFunctionCall)
+	return slices.ContainsFunc(req.Tools, isFunction) || slices.ContainsFunc(req.Loaded().Messages, hasFunctionCall)
 }
 
 // hasFunctionCall reports whether a message has a call that becomes text.

@@ -119,7 +119,7 @@ func (s *textStep) finish(h *eventBuffer, resp *middleware.Response, r reading) 
 	switch r.kind {
 	case isCall:
 		out = rewritten(resp, r.text)
-		c := middleware.ToolCall{ID: history.NewIDs(s.req.Messages, "textcall")(), Name: r.name, Arguments: r.input}
+		c := middleware.ToolCall{ID: history.NewIDs(s.req.Loaded().Messages, "textcall")(), Name: r.name, Arguments: r.input}
 		if !s.tools.declares(c.Name) {
 			c.Native = &middleware.Native{Dialect: dialect, Raw: c.Name}
 		}

@@ -75,7 +75,7 @@ func (c *attemptCall) requestAttributes(req *middleware.Request) []attribute.Key
 		kvs = append(kvs, attribute.Bool(requestStream, true))
 	}
 	if c.content.on {
-		text, dropped := c.content.messages(req.Messages)
+		text, dropped := c.content.messages(req.Loaded().Messages)
 		kvs = append(kvs, attribute.String(inputMessages, text))
 		kvs = appendCount(kvs, inputDropped, int64(dropped))
 	}

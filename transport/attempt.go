@@ -111,7 +111,10 @@ func (x *exchange) encode(req *middleware.Request) ([]byte, error) {
 		}
 		req = &fresh
 	}
-	body, err := x.codec.EncodeRequest(req)
+	body, err := x.body, error(nil)
+	if req.Native != x.request.Native || !wire.Unchanged(req) {
+		body, err = x.codec.EncodeRequest(req)
+	}
 	if err != nil || x.t.ids.empty() {
 		return body, err
 	}

@@ -70,13 +70,13 @@ type exchangeKey struct{}
 func (t *Transport) newExchange(in *received, next next, client *proxy.Client) *exchange {
 	x := &exchange{
 		t: t, codec: in.codec, req: in.req, url: in.formatURL, body: in.body, request: in.request, next: next, hold: &in.hold, began: time.Now(),
-		tools: len(in.request.Tools) > 0, streams: in.codec.WantsStream(in.formatURL.Path, in.body),
+		tools: len(in.request.Tools) > 0, streams: in.streams,
 	}
 	if client.Direct() {
 		x.client = client
 	}
 	x.ctx, x.cancel = context.WithCancel(context.WithValue(in.req.Context(), exchangeKey{}, x))
-	x.request.Client, x.hold.request = t.clientOf(in.req), false
+	x.hold.request = false
 	if x.streams {
 		x.ready, x.request.Sink = make(chan outcome, 1), x.arrived
 	}

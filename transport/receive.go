@@ -63,6 +63,7 @@ type received struct {
 	codec     wire.Codec    // of the format; nil for otherPath
 	body      []byte        // decompressed
 	request   *middleware.Request
+	streams   bool // the client asks for a stream
 	refusal   error
 	hold      hold // the memory of the exchange
 }
@@ -285,12 +286,15 @@ func isWide(body []byte) bool { return bytes.IndexByte(body[:min(len(body), 4)],
 // recognise decodes the body with the first codec that has requests like it. The path alone
 // does not decide: several formats share one.
 func (t *Transport) recognise(in *received) {
+	client := t.clientOf(in.req)
 	for _, c := range t.options.Codecs {
 		if !c.Match(in.formatURL.Path, in.body) {
 			continue
 		}
-		if request, err := c.DecodeRequest(in.body); err == nil {
-			in.route, in.codec, in.request = modelCall, c, request
+		request, streams, err := t.options.Requests.Decode(c, in.formatURL.Path, in.body, client, t.options.DeferMessages)
+		if err == nil {
+			request.Client = client
+			in.route, in.codec, in.request, in.streams = modelCall, c, request, streams
 			return
 		}
 		if c.MayOfferTools(in.body) && !t.options.PassUnreadable {

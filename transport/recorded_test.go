@@ -101,9 +101,10 @@ func TestRecordedExchanges(t *testing.T) {
 				ran++
 				return next(ctx, req)
 			}))
+			deferred := transport.New(transport.Options{DeferMessages: true}, validateNothing())
 			again, refused, healed := 0, 0, 0
 			all := recordings(t, dialect)
-			for _, x := range all {
+			for i, x := range all {
 				calls := 0
 				var watched *transport.Call
 				send := func(tr *transport.Transport) (*http.Response, string, error) {
@@ -133,8 +134,15 @@ func TestRecordedExchanges(t *testing.T) {
 				} else {
 					require.Equal(t, 1, calls, x.ID)
 				}
+				if err == nil {
+					calls = 0
+					resp, same, err := send(deferred)
+					require.NoError(t, err, x.ID)
+					require.Equal(t, x.Status, resp.StatusCode, x.ID)
+					require.Equal(t, got, same, x.ID)
+				}
 				calls = 0
-				resp, got, err = send(transport.New(transport.Options{}, refuseOnce()))
+				resp, got, err = send(transport.New(transport.Options{DeferMessages: i%2 == 0}, refuseOnce()))
 				if calls != 2 {
 					continue
 				}

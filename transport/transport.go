@@ -190,6 +190,13 @@ type Options struct {
 	// Memory limits the memory of all messages that are read at one time. Several Transports
 	// may share one. nil means one of its own.
 	Memory *Memory
+	// Requests decodes the requests, and remembers what they began with. Several Transports may share
+	// one. nil means one of its own.
+	Requests *wire.Requests
+	// DeferMessages reads the messages of a request only if a middleware needs them. Set it if every
+	// middleware of the chain is one of this module: they use middleware.Request.Loaded. To
+	// any other middleware a request would seem to have no messages.
+	DeferMessages bool
 	// Decoders decompress the bodies of model calls, by the Content-Encoding in
 	// lower case. The provider gets such a body decompressed. A Handler refuses
 	// bodies that it cannot read, unless PassUnreadable is set; everywhere else
@@ -261,6 +268,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Memory == nil {
 		o.Memory = &Memory{}
+	}
+	if o.Requests == nil {
+		o.Requests = &wire.Requests{}
 	}
 	if o.Client == nil {
 		o.Client = func(*http.Request) string { return "" }

@@ -30,12 +30,14 @@ import (
 	"bytes"
 	"net/http"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/anthropic"
 	"github.com/toolmend/toolmend/wire/internal/chat"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/gemini"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 	"github.com/toolmend/toolmend/wire/internal/ollama"
 	"github.com/toolmend/toolmend/wire/internal/responses"
 )
@@ -270,6 +272,38 @@ type Stream interface {
 
 	sealed()
 }
+
+// Requests decodes requests faster if they repeat what earlier ones began with, as the requests of agents do. It
+// keeps lists of tools, and sums of the texts of messages under a random key; it keeps no text of a message. It has a bounded size, and is
+// safe for concurrent use. The zero Requests is ready to use.
+type Requests struct{ known codec.Known }
+
+// Decode returns the results of c.DecodeRequest(body) and c.WantsStream(path, body). The caller must not modify body
+// afterwards. Only requests with the same client have their messages compared.
+//
+// With deferred, the messages may be read later: see middleware.Request.Loaded. Such a request shares its tools with other requests, so nothing in
+// it may be modified. Clone returns a copy that may be.
+func (r *Requests) Decode(c Codec, path string, body []byte, client string, deferred bool) (req *middleware.Request, stream bool, err error) {
+	f, ok := c.(format)
+	if !ok {
+		if req, err = c.DecodeRequest(body); err == nil {
+			stream = c.WantsStream(path, body)
+		}
+		return req, stream, err
+	}
+	in := &codec.Input{Raw: unsafe.String(unsafe.SliceData(body), len(body)), Known: &r.known, Client: client, Defer: deferred}
+	if req, err = f.ReadRequest(in); err != nil || in.HasStream {
+		return req, in.Stream, err
+	}
+	return req, c.WantsStream(path, nil), nil
+}
+
+// Counts returns how many lists of tools or messages began as an earlier one, how many did not, and
+// how many sums are kept. Lists of less than a kilobyte are not counted.
+func (r *Requests) Counts() (hits, misses int64, sums int) { return r.known.Counts() }
+
+// Unchanged reports whether EncodeRequest would return the body from which req was decoded. False is not certain.
+func Unchanged(req *middleware.Request) bool { return lens.Unchanged(req) }
 
 // format is a codec without its HTTP.
 type format struct{ codec.Format }

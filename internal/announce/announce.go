@@ -84,7 +84,7 @@ func (t *Tools) readTexts(ctx context.Context) error {
 	}
 	found := Tools{req: t.req, rows: map[string]bool{}}
 	previous := middleware.Role("")
-	for _, m := range t.req.Messages {
+	for _, m := range t.req.Loaded().Messages {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

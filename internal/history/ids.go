@@ -1,6 +1,7 @@
 package history
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,31 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 	}
 	return m
 }
+
+// FixAnswer is FixIDs for m, an answer to req. It reads deferred messages only if one of them may
+// have an id of m.
+func FixAnswer(req *middleware.Request, m middleware.Message) middleware.Message {
+	if len(m.ToolCalls) == 0 || req.SameDeferred(req) && !anyIDBroken(nil, m) && !mayHoldID(req.Native.Raw, m.ToolCalls) {
+		return m
+	}
+	return FixIDs(req.Loaded().Messages, m)
+}
+
+// mayHoldID reports whether the JSON text of a conversation may have the id of a call in some
+// spelling: an id of other characters than those of the usual ids may have many.
+func mayHoldID(raw string, calls []middleware.ToolCall) bool {
+	for _, c := range calls {
+		if IsMadeUp(c.ID) || !usualID.MatchString(c.ID) || strings.Contains(raw, c.ID) {
+			return true
+		}
+	}
+	return strings.Contains(raw, "u00") && escapedUsual.MatchString(raw) // the first is far faster
+}
+
+var (
+	usualID      = regexp.MustCompile(`^[\w.:-]+$`)
+	escapedUsual = regexp.MustCompile(`\\u00(2[dDeE]|3[\daA]|[46][1-9a-fA-F]|[57][\daA]|5[fF])`) // one of its characters as an escape
+)
 
 // NewIDs returns a function that returns the ids of new calls after history. The n-th call
 // of the conversation gets the id prefix_n.

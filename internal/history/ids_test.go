@@ -83,3 +83,68 @@ func TestFixIDsLaws(t *testing.T) {
 		}
 	})
 }
+
+// FixAnswer is FixIDs, and reads deferred messages only if one of them may have an id of the answer.
+func TestFixAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		raw   string // of the request
+		ids   []string
+		reads bool
+	}{
+		"no call":                       {`[{"id":"a"}]`, nil, false},
+		"another id":                    {`[{"id":"a"}]`, []string{"call_1"}, false},
+		"the id":                        {`[{"id":"call_1"}]`, []string{"call_1"}, true},
+		"the id in a text":              {`[{"text":"see call_1"}]`, []string{"call_1"}, true},
+		"a letter as an escape":         {`[{"id":"\u0063all_1"}]`, []string{"call_1"}, true},
+		"a digit as an escape":          {`[{"id":"call_\u0031"}]`, []string{"call_1"}, true},
+		"an underline as an escape":     {`[{"id":"call\u005F1"}]`, []string{"call_1"}, true},
+		"a dash as an escape":           {`[{"id":"call\u002d1"}]`, []string{"call-1"}, true},
+		"escapes that no id has":        {`[{"text":"\u003cb\u003e \u00e9 \u2019 \n"}]`, []string{"call_1"}, false},
+		"blank":                         {`[]`, []string{" "}, true},
+		"one id twice":                  {`[]`, []string{"call_1", "call_1"}, true},
+		"an id by its place":            {`[]`, []string{"toolmend_1"}, true},
+		"an id that has many spellings": {`[]`, []string{"call/1"}, true},
+		"an id that is not ASCII":       {`[]`, []string{"càll"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := []middleware.Message{middleware.Assistant("", call("call_1", "t", "{}"), call("call-1", "t", "{}"))}
+			var m middleware.Message
+			for _, id := range c.ids {
+				m.ToolCalls = append(m.ToolCalls, call(id, "t", "{}"))
+			}
+			read := false
+			req := &middleware.Request{Native: &middleware.Native{Raw: c.raw}}
+			req.Defer(func() []middleware.Message {
+				read = true
+				return before
+			})
+			got := history.FixAnswer(req, m)
+			require.Equal(t, c.reads, read)
+			if read {
+				require.Equal(t, history.FixIDs(before, m), got)
+			} else {
+				require.Equal(t, m, got)
+			}
+			require.Equal(t, history.FixIDs(before, m), history.FixAnswer(&middleware.Request{Messages: before}, m), "nothing is deferred")
+		})
+	}
+}
+
+// Each character of an id may be spelled as an escape.
+func TestEscapedIDs(t *testing.T) {
+	t.Parallel()
+	for r := rune(0); r < 128; r++ {
+		for _, raw := range []string{fmt.Sprintf(`"\u%04x"`, r), fmt.Sprintf(`"\u%04X"`, r)} {
+			read := false
+			req := &middleware.Request{Native: &middleware.Native{Raw: raw}}
+			req.Defer(func() []middleware.Message {
+				read = true
+				return nil
+			})
+			history.FixAnswer(req, middleware.Assistant("", call(strings.Repeat("q", 9)+string(r), "t", "{}")))
+			require.True(t, read, "%q", r)
+		}
+	}
+}

@@ -9,6 +9,15 @@ var borrowed = sync.Pool{New: func() any { return &Doc{} }}
 // Borrow is Parse for a document that is needed for a moment: use must not keep
 // the document or a value in it, because the memory is used again.
 func Borrow(text string, limits Limits, use func(*Doc)) error {
+	return BorrowKnown(text, limits, nil, use)
+}
+
+// BorrowKnown is Borrow for a text of which a part was scanned before. For each array that is a
+// member of the root, known gets its key, with quotes, and the offset of its bracket. It returns how many
+// bytes the bracket and the elements that were scanned before have, up to the end of the last of
+// them. The Value of the array has only the elements after those.
+// known nil means that nothing was scanned before.
+func BorrowKnown(text string, limits Limits, known func(key string, at int) int, use func(*Doc)) error {
 	limits = limits.WithDefaults()
 	if len(text) > limits.Bytes {
 		_, err := Parse(text, limits)
@@ -16,7 +25,7 @@ func Borrow(text string, limits Limits, use func(*Doc)) error {
 	}
 	doc := borrowed.Get().(*Doc)
 	doc.text, doc.nodes, doc.dups = text, doc.nodes[:0], nil
-	s := scanner{text: text, limits: limits, doc: doc}
+	s := scanner{text: text, limits: limits, doc: doc, known: known}
 	err := s.scan()
 	if err == nil {
 		use(doc)

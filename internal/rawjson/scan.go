@@ -44,6 +44,8 @@ type scanner struct {
 	doc    *Doc
 	open   int32 // the innermost open container, -1 for none
 	depth  int
+
+	known func(key string, at int) int // see BorrowKnown
 }
 
 // OnScan is called with each text that is about to be scanned. It is nil but in
@@ -133,8 +135,14 @@ func (s *scanner) container(i int32, closer byte) (ended bool, err error) {
 	if s.depth++; s.depth > s.limits.Depth {
 		return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
 	}
-	s.pos++
 	s.open = i
+	if n := &s.doc.nodes[i]; closer == ']' && n.parent == 0 && s.known != nil {
+		if bytes := s.known(s.text[n.keyStart:n.keyEnd], s.pos); bytes > 0 {
+			s.pos += bytes
+			return true, nil // the last of these elements has ended
+		}
+	}
+	s.pos++
 	s.space()
 	if s.pos == len(s.text) || s.text[s.pos] != closer {
 		return false, nil

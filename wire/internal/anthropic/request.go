@@ -22,18 +22,32 @@ type request struct {
 	groups []int             // the element that each message is of, -1: a block of the system prompt
 	prompt []string          // the texts of the blocks of the system prompt
 
-	elements []rawjson.Value // of messages, for an edit
+	elements []rawjson.Value   // of messages, for an edit
+	known    []middleware.Tool // the first elements of tools, which the root does not have
 }
 
 // DecodeRequest reads the body of a request.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(body, readRequest)
+	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
+}
+
+// ReadRequest is DecodeRequest for an Input.
+func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
+	return on.Request(in, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
-func readRequest(body string) (*middleware.Request, error) {
+func readRequest(in *codec.Input) (*middleware.Request, error) {
 	var h request
-	err := codec.Borrow(body, h.read)
+	err := in.Borrow(dialect, "messages", func(root rawjson.Value) error {
+		h.known = in.Tools(root.Get("tools"))
+		err := h.read(root)
+		if err == nil {
+			in.Keep(root.Get("tools"), nil, readTool)
+			in.Keep(root.Get("messages"), mayChangeTools, nil)
+		}
+		return err
+	})
 	return new(h.is), err // nothing else of h is kept
 }
 
@@ -57,6 +71,7 @@ func (h *request) read(root rawjson.Value) (err error) {
 	if h.tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
 		return err
 	}
+	h.tools = append(h.known, h.tools...)
 	h.is.Tools = changedTools(h.tools, root.Get("messages"))
 	return readSettings(root, &h.is)
 }

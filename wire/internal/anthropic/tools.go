@@ -72,6 +72,16 @@ func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.
 	return changes.result()
 }
 
+// mayChangeTools reports whether an element of messages has a block that changedTools reads.
+func mayChangeTools(m rawjson.Value) bool {
+	for v := range m.Get("content").Each() {
+		if typ := v.Get("type").Str(); typ == "tool_addition" || typ == "tool_removal" || typ == "compaction" {
+			return true
+		}
+	}
+	return false
+}
+
 // toolChanges collects the changes of the tools of a request.
 type toolChanges struct {
 	tools  []middleware.Tool // of the request

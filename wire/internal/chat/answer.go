@@ -216,7 +216,7 @@ func (s *stream) inHistory(message string, parsed rawjson.Value) (m middleware.M
 		}
 		m.Role = middleware.RoleAssistant
 		if isOldTurn(v) {
-			m.ToolCalls[0].ID = codec.PlaceID(s.before + 1)
+			m.ToolCalls[0].ID = codec.PlaceID(codec.Calls(s.Req) + 1)
 		}
 		return nil
 	}

@@ -12,7 +12,12 @@ import (
 
 // DecodeRequest reads the body of a request.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(body, readRequest)
+	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
+}
+
+// ReadRequest is DecodeRequest for an Input.
+func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
+	return on.Request(in, readRequest)
 }
 
 // readRequest reads a body:
@@ -21,16 +26,19 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 //
 // Only the neutral request is remembered, and no parsed text: an edit, which is rare, reads
 // the body again. The error wraps ErrShape.
-func readRequest(body string) (*middleware.Request, error) {
+func readRequest(in *codec.Input) (*middleware.Request, error) {
 	is := &middleware.Request{}
-	err := codec.Borrow(body, func(v rawjson.Value) (err error) {
+	err := in.Borrow(dialect, "messages", func(v rawjson.Value) (err error) {
 		if err = readSettings(v, is); err != nil {
 			return err
 		}
-		if is.Tools, err = readTools(v); err != nil {
+		if is.Tools, err = readTools(v, in); err != nil {
 			return err
 		}
-		is.Messages, err = readMessages(v.Get("messages"))
+		if is.Messages, err = readMessages(v.Get("messages")); err == nil {
+			in.Keep(v.Get(toolLists[0]), nil, readNewTool)
+			in.Keep(v.Get("messages"), nil, nil)
+		}
 		return err
 	})
 	return is, err

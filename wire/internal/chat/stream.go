@@ -20,7 +20,6 @@ import (
 // finish_reason (Snowflake, audio): one of the two makes it whole.
 type stream struct {
 	codec.Splitter
-	before   int // how many calls the conversation has before this answer
 	turns    map[int64]*turn
 	id       string
 	model    string
@@ -69,7 +68,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 }
 
 func newStream(req *middleware.Request, sink middleware.Sink) *stream {
-	s := &stream{before: codec.Calls(req)}
+	s := &stream{}
 	s.Splitter = codec.NewSplitter(s, known, false, req, sink)
 	return s
 }

@@ -20,11 +20,12 @@ func isOld(v rawjson.Value) bool {
 }
 
 // readTools reads both lists of tools.
-func readTools(body rawjson.Value) ([]middleware.Tool, error) {
-	tools, err := lens.ReadList(on, body, toolLists[0], func(v rawjson.Value) (middleware.Tool, error) { return readTool(v, false) })
+func readTools(body rawjson.Value, in *codec.Input) ([]middleware.Tool, error) {
+	tools, err := lens.ReadList(on, body, toolLists[0], readNewTool)
 	if err != nil {
 		return nil, err
 	}
+	tools = append(in.Tools(body.Get(toolLists[0])), tools...)
 	old, err := lens.ReadList(on, body, toolLists[1], func(v rawjson.Value) (middleware.Tool, error) { return readTool(v, true) })
 	return append(tools, old...), err
 }
@@ -53,6 +54,9 @@ func parametersOf(holder rawjson.Value) (schema rawjson.Value, key string) {
 	}
 	return schema, "parameters"
 }
+
+// readNewTool is readTool for the newer form.
+func readNewTool(v rawjson.Value) (middleware.Tool, error) { return readTool(v, false) }
 
 // readTool reads a tool. One of a type that is not known is the provider's own.
 func readTool(v rawjson.Value, old bool) (t middleware.Tool, err error) {

@@ -29,7 +29,6 @@
 package codec
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +69,7 @@ type Format interface {
 	MatchPath(path string) bool
 	WantsStream(path string, body []byte) bool
 	DecodeRequest(body []byte) (*middleware.Request, error)
+	ReadRequest(in *Input) (*middleware.Request, error)
 	EncodeRequest(req *middleware.Request) ([]byte, error)
 	EncodeResponse(resp *middleware.Response) ([]byte, error)
 	EncodeAnswer(path string, body []byte, resp *middleware.Response) (answer []byte, contentType string, err error)
@@ -149,12 +149,15 @@ func ParseBody(text string) (*rawjson.Doc, error) {
 // Its memory is used again; the texts of its values stay valid. The error is the one of use,
 // or wraps ErrShape.
 func Borrow(text string, use func(object rawjson.Value) error) error {
-	return borrow(text, func(doc *rawjson.Doc) error {
-		if k := doc.Root().Kind(); k != rawjson.Object {
-			return Shapef("%s where an object should be", k)
-		}
-		return use(doc.Root())
-	})
+	return borrow(text, func(doc *rawjson.Doc) error { return asObject(doc, use) })
+}
+
+// asObject calls use with the root of doc, which must be an object.
+func asObject(doc *rawjson.Doc, use func(object rawjson.Value) error) error {
+	if k := doc.Root().Kind(); k != rawjson.Object {
+		return Shapef("%s where an object should be", k)
+	}
+	return use(doc.Root())
 }
 
 // borrow is Borrow for any value.
@@ -234,64 +237,30 @@ func WantsStream(path string, body []byte, byDefault bool) bool {
 // streamMember returns the member "stream" of a body; false without one. The last of several
 // members counts. A value of another kind is ignored.
 func streamMember(body []byte) (wants, ok bool) {
-	odd := false
-	err := Borrow(string(shallow(body)), func(object rawjson.Value) error {
-		for m := range object.Each() {
-			if !strings.EqualFold(m.Key(), "stream") {
-				continue
-			}
-			switch m.Kind() {
-			case rawjson.Bool:
-				wants, ok = m.Raw() == "true", true
-			case rawjson.Null:
-				ok = false
-			default:
-				odd = true
-			}
-		}
+	err := Borrow(string(body), func(object rawjson.Value) error {
+		wants, ok = streamIn(object)
 		return nil
 	})
-	return wants, ok && !odd && err == nil
+	return wants, ok && err == nil
 }
 
-// shallow returns a JSON object with 0 in place of the objects and arrays in it.
-// They are most of a request, and have been parsed once already.
-func shallow(body []byte) []byte {
-	out := make([]byte, 0, 512)
-	depth, rest := 0, 0
-	for i := 0; i < len(body); i++ {
-		switch body[i] {
-		case '"':
-			i = closingQuote(body, i)
-		case '{', '[':
-			if depth++; depth == 2 {
-				out = append(append(out, body[rest:i]...), '0')
-			}
-		case '}', ']':
-			if depth--; depth == 1 {
-				rest = i + 1
-			}
+// streamIn is streamMember for the object that a body is.
+func streamIn(object rawjson.Value) (wants, ok bool) {
+	odd := false
+	for m := range object.Each() {
+		if !strings.EqualFold(m.Key(), "stream") {
+			continue
+		}
+		switch m.Kind() {
+		case rawjson.Bool:
+			wants, ok = m.Raw() == "true", true
+		case rawjson.Null:
+			ok = false
+		default:
+			odd = true
 		}
 	}
-	return append(out, body[rest:]...)
-}
-
-// closingQuote returns the end of the string that begins at i, or of body.
-func closingQuote(body []byte, i int) int {
-	for {
-		n := bytes.IndexByte(body[i+1:], '"')
-		if n < 0 {
-			return len(body)
-		}
-		i += n + 1
-		escapes := 0
-		for body[i-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return i
-		}
-	}
+	return wants, ok && !odd
 }
 
 // Path returns the path of a request in the spelling that is used for comparisons: without a

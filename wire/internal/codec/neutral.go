@@ -49,7 +49,8 @@ func SameMessage(a, b middleware.Message) bool {
 // the body that both came from.
 func SameRequest(a, b *middleware.Request) bool {
 	return a.Model == b.Model && SameChoice(a, b) && a.NoParallelCalls == b.NoParallelCalls && a.MaxTokens == b.MaxTokens && bytes.Equal(a.Output, b.Output) &&
-		SameFloat(a.Temperature, b.Temperature) && slices.Equal(a.Stop, b.Stop) && SameMessages(a.Messages, b.Messages) && SameTools(a.Tools, b.Tools)
+		SameFloat(a.Temperature, b.Temperature) && slices.Equal(a.Stop, b.Stop) && SameTools(a.Tools, b.Tools) &&
+		(a.SameDeferred(b) || SameMessages(a.Loaded().Messages, b.Loaded().Messages))
 }
 
 // SameChoice reports whether a and b let the model call the same tools.
@@ -116,7 +117,7 @@ func Calls(req *middleware.Request) int {
 		return 0
 	}
 	n := 0
-	for _, m := range req.Messages {
+	for _, m := range req.Loaded().Messages {
 		n += len(m.ToolCalls)
 	}
 	return n

@@ -30,13 +30,18 @@ type request struct {
 // DecodeRequest reads the body of a request. Tools that the server runs lead the tools,
 // because all functions are in one list, and a new function goes to its end.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(body, readRequest)
+	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
+}
+
+// ReadRequest is DecodeRequest for an Input.
+func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
+	return on.Request(in, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
-func readRequest(body string) (*middleware.Request, error) {
+func readRequest(in *codec.Input) (*middleware.Request, error) {
 	var h request
-	err := codec.Borrow(body, h.read)
+	err := in.Borrow(dialect, "", h.read)
 	return new(h.is), err // nothing else of h is kept
 }
 

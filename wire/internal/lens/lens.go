@@ -325,17 +325,36 @@ func (l Lens) Remember(raw string, is any) *middleware.Native {
 	return middleware.DecodedNative(l.Dialect, raw, remembered{raw, is})
 }
 
-// Request returns a clone of what read makes of a body, which its Native remembers.
-// The error is read's.
-func (l Lens) Request(body []byte, read func(raw string) (*middleware.Request, error)) (*middleware.Request, error) {
-	raw := string(body)
-	is, err := read(raw)
+// Request returns a clone of what read makes of a body, which its Native remembers. If the
+// messages are deferred, it is a shallow copy. The error is read's.
+func (l Lens) Request(in *codec.Input, read func(in *codec.Input) (*middleware.Request, error)) (*middleware.Request, error) {
+	is, err := read(in)
 	if err != nil {
 		return nil, err
 	}
-	req := is.Clone()
-	req.Native = l.Remember(raw, is)
+	var req *middleware.Request
+	if raw := in.Raw; in.Deferred {
+		is.Defer(func() []middleware.Message {
+			all, _ := read(&codec.Input{Raw: raw})
+			return all.Messages
+		})
+		req = new(*is)
+	} else {
+		req = is.Clone()
+	}
+	req.Native = l.Remember(in.Raw, is)
 	return req, nil
+}
+
+// Unchanged reports whether EncodeRequest would return the body from which req was decoded: nothing that
+// a codec writes has changed.
+func Unchanged(req *middleware.Request) bool {
+	if req.Native == nil {
+		return false
+	}
+	r, _ := req.Native.Decoded().(remembered)
+	was, ok := r.is.(*middleware.Request)
+	return ok && r.raw == req.Native.Raw && codec.SameRequest(was, req)
 }
 
 // Again returns what read makes of the text of n, or what was remembered of it;
@@ -371,9 +390,9 @@ func Answer[T any](l Lens, resp *middleware.Response, read func(body string) (T,
 // text if it was decoded from this format, else a new body. read reads a body again.
 // edit returns the text of doc with what differs between was and req, and fresh a new
 // body. The error wraps ErrUnencodable.
-func (l Lens) EncodeRequest(req *middleware.Request, read func(body string) (*middleware.Request, error),
+func (l Lens) EncodeRequest(req *middleware.Request, read func(in *codec.Input) (*middleware.Request, error),
 	edit func(doc *rawjson.Doc, was, req *middleware.Request) (string, error), fresh func(req *middleware.Request) (string, error)) ([]byte, error) {
-	was, decoded, err := Again(l, req.Native, read)
+	was, decoded, err := Again(l, req.Native, func(raw string) (*middleware.Request, error) { return read(&codec.Input{Raw: raw}) })
 	var body string
 	switch _, allowed := codec.Choice(req); {
 	case err != nil:
@@ -382,13 +401,13 @@ func (l Lens) EncodeRequest(req *middleware.Request, read func(body string) (*mi
 	case l.NoCallLimit && req.NoParallelCalls && len(req.Tools) > 0:
 		err = codec.Unencodablef("a limit of one tool call")
 	case !decoded:
-		body, err = fresh(req)
+		body, err = fresh(req.Loaded())
 	case codec.SameRequest(was, req):
 		return []byte(req.Native.Raw), nil
 	default:
 		var doc *rawjson.Doc
 		if doc, err = codec.ParseBody(req.Native.Raw); err == nil {
-			body, err = edit(doc, was, req)
+			body, err = edit(doc, was.Loaded(), req.Loaded())
 		}
 	}
 	if err != nil {

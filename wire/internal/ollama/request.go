@@ -23,13 +23,18 @@ type request struct {
 // DecodeRequest reads the body of a request. What is remembered of it is the neutral
 // request, and no parsed text: an edit, which is rare, reads the body again.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(body, readRequest)
+	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
+}
+
+// ReadRequest is DecodeRequest for an Input.
+func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
+	return on.Request(in, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
-func readRequest(body string) (*middleware.Request, error) {
+func readRequest(in *codec.Input) (*middleware.Request, error) {
 	h := request{is: &middleware.Request{}}
-	return h.is, codec.Borrow(body, h.read)
+	return h.is, in.Borrow(dialect, "", h.read)
 }
 
 // read reads the object that a body is. Settings and tools come first, because they

@@ -19,20 +19,34 @@ import (
 // The zero request belongs to a fresh one.
 type request struct {
 	is    *middleware.Request
-	turns []turn // of each message
-	tools []tool // of each tool of is
+	turns []turn            // of each message
+	tools []tool            // of each tool of is
+	known []middleware.Tool // the first elements of the member tools, which the root does not have
 }
 
 // DecodeRequest reads the body of a request. What is remembered of it is the neutral
 // request, and no parsed text: an edit, which is rare, reads the body again.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(body, readRequest)
+	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
+}
+
+// ReadRequest is DecodeRequest for an Input.
+func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
+	return on.Request(in, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
-func readRequest(body string) (*middleware.Request, error) {
+func readRequest(in *codec.Input) (*middleware.Request, error) {
 	h := request{is: &middleware.Request{}}
-	return h.is, codec.Borrow(body, h.read)
+	return h.is, in.Borrow(dialect, "input", func(root rawjson.Value) error {
+		h.known = in.Tools(root.Get("tools"))
+		err := h.read(root)
+		if err == nil {
+			in.Keep(root.Get("tools"), isNamespace, readTool)
+			in.Keep(root.Get("input"), declaresTools, nil)
+		}
+		return err
+	})
 }
 
 // read reads the object that a body is.

@@ -3,6 +3,7 @@ package responses
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -23,7 +24,11 @@ type tool struct {
 // that is added at the end comes last in the body as well. A tool that is
 // listed again, as a search for tools does, is read once.
 func (h *request) readTools(root rawjson.Value) error {
-	d := declared{have: map[[2]string]bool{}}
+	n := len(h.known) + root.Get("tools").Len()
+	d := declared{tools: make([]tool, 0, n), have: make(map[[2]string]bool, n)}
+	for _, t := range h.known {
+		d.put(t, "")
+	}
 	if err := d.add(root, ""); err != nil {
 		return err
 	}
@@ -37,6 +42,7 @@ func (h *request) readTools(root rawjson.Value) error {
 	if err := d.nested(); err != nil {
 		return err
 	}
+	h.tools, h.is.Tools = slices.Grow(h.tools, len(d.tools)), slices.Grow(h.is.Tools, len(d.tools))
 	for _, outer := range []bool{false, true} {
 		for _, t := range d.tools {
 			if (t.inside == "") == outer {
@@ -67,7 +73,7 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 	tools, err := on.Kind(v, "tools", rawjson.Array)
 	for v := range tools.Each() {
 		kind := v.Get("type").Str()
-		if kind == "namespace" {
+		if isNamespace(v) {
 			d.spaces = append(d.spaces, space{v, inside})
 		}
 		if inside == "" || kind == "function" || kind == "custom" {
@@ -82,7 +88,7 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 
 // item reads the tools that an item declares.
 func (d *declared) item(it item, inside string) error {
-	if it.sort == isTools || it.val.Get("type").Str() == "tool_search_output" {
+	if declaresTools(it.val) {
 		return d.add(it.val, inside)
 	}
 	return nil
@@ -110,16 +116,27 @@ func (d *declared) tool(v rawjson.Value, namespace, inside string, listed bool) 
 	if err != nil {
 		return err
 	}
-	t.Namespace = namespace
-	key := [2]string{namespace, t.Name}
+	if t.Namespace = namespace; !listed || t.Kind == middleware.KindHosted || !d.have[[2]string{namespace, t.Name}] {
+		d.put(t, inside)
+	}
+	return nil
+}
+
+// put adds a tool.
+func (d *declared) put(t middleware.Tool, inside string) {
 	if t.Kind != middleware.KindHosted {
-		if listed && d.have[key] {
-			return nil
-		}
-		d.have[key] = true
+		d.have[[2]string{t.Namespace, t.Name}] = true
 	}
 	d.tools = append(d.tools, tool{t, inside})
-	return nil
+}
+
+// isNamespace reports whether an element of tools has tools of its own.
+func isNamespace(v rawjson.Value) bool { return v.Get("type").Str() == "namespace" }
+
+// declaresTools reports whether an item of the input may declare tools.
+func declaresTools(v rawjson.Value) bool {
+	typ := v.Get("type").Str()
+	return typ == "additional_tools" || typ == "tool_search_output"
 }
 
 // readTool reads one tool, such as
