@@ -11,7 +11,7 @@ import (
 type format struct {
 	name, path string
 	opening    []string // the messages before the first of the user
-	head, tail string   // of a request, beside its messages and its tools
+	head       string   // members of a request before its messages
 	messages   string   // the member that has the messages
 	streamed   string   // the members of a request for a stream
 
