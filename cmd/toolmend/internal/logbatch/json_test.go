@@ -21,13 +21,18 @@ import (
 // requireSame requires that both handlers write the same for a record, also below WithAttrs and WithGroup.
 func requireSame(t require.TestingT, r slog.Record) {
 	var want, got bytes.Buffer
-	a, b := slog.Handler(slog.NewJSONHandler(&want, nil)), logbatch.NewJSON(&got, slog.LevelInfo)
+	a, b := slog.Handler(slog.NewJSONHandler(&want, nil)), newHandler(&got)
 	for range 3 {
 		require.NoError(t, a.Handle(context.Background(), r))
 		require.NoError(t, b.Handle(context.Background(), r))
 		require.Equal(t, want.String(), got.String())
 		a, b = a.WithGroup("g").WithAttrs([]slog.Attr{slog.Int("n", 1)}), b.WithGroup("g").WithAttrs([]slog.Attr{slog.Int("n", 1)})
 	}
+}
+
+// newHandler returns a Handler that writes to another writer at once.
+func newHandler(to io.Writer) slog.Handler {
+	return logbatch.Handler{Handler: slog.NewJSONHandler(to, nil), To: to, Writer: logbatch.New(io.Discard)}
 }
 
 // at is a time with all digits.
@@ -102,22 +107,18 @@ func TestJSONProperty(t *testing.T) {
 	})
 }
 
-// TestJSONAppends: a record is one write, whose error is returned. The level counts.
-func TestJSONAppends(t *testing.T) {
+// TestJSONIsOneWrite: a record is one write, whose error is returned.
+func TestJSONIsOneWrite(t *testing.T) {
 	t.Parallel()
-	h := logbatch.NewJSON(io.Discard, slog.LevelWarn)
-	require.False(t, h.Enabled(t.Context(), slog.LevelInfo))
-	require.True(t, h.Enabled(t.Context(), slog.LevelWarn))
 	to := &disk{}
-	require.NoError(t, logbatch.NewJSON(to, slog.LevelInfo).Handle(t.Context(), record("model call", plainAttrs()...)))
+	require.NoError(t, newHandler(to).Handle(t.Context(), record("model call", plainAttrs()...)))
 	require.Len(t, to.batches(), 1)
 	require.True(t, strings.HasSuffix(to.batches()[0], "}\n"))
-	failing := logbatch.NewJSON(&disk{err: errors.New("full")}, slog.LevelInfo)
-	require.EqualError(t, failing.Handle(t.Context(), record("m")), "full")
+	require.EqualError(t, newHandler(&disk{err: errors.New("full")}).Handle(t.Context(), record("m")), "full")
 }
 
 func BenchmarkJSON(b *testing.B) {
-	for name, h := range map[string]slog.Handler{"slog": slog.NewJSONHandler(io.Discard, nil), "logbatch": logbatch.NewJSON(io.Discard, slog.LevelInfo)} {
+	for name, h := range map[string]slog.Handler{"slog": slog.NewJSONHandler(io.Discard, nil), "logbatch": newHandler(io.Discard)} {
 		b.Run(name, func(b *testing.B) {
 			r := record("model call", plainAttrs()...)
 			b.ReportAllocs()

@@ -104,7 +104,7 @@ func TestHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var d disk
 				w := logbatch.New(&d)
-				log := slog.New(logbatch.Handler{Handler: slog.NewTextHandler(w, nil), Writer: w, Frequent: "model call"})
+				log := slog.New(logbatch.Handler{Handler: slog.NewJSONHandler(w, nil), To: w, Writer: w, Frequent: "model call"})
 				log.Info("model call", "n", 1)
 				tc.log(log)
 				synctest.Wait()

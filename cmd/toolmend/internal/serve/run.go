@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/logbatch"
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/internal/text"
 )
@@ -93,7 +92,7 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	}
 	defer file.Close()
 	served := &sums{}
-	log := slog.New(tally{logbatch.NewJSON(text.JSONWriter{To: file}, slog.LevelInfo), served})
+	log := slog.New(tally{slog.NewJSONHandler(text.JSONWriter{To: file}, nil), served})
 	// The agent sends no client key, and this gateway has no key of a provider.
 	_ = os.Unsetenv("TOOLMEND_CLIENT_KEY")
 	t, err := newTelemetry(ctx, log)
