@@ -110,7 +110,7 @@ func TestHandler(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, tc.atOnce, len(d.batches()) == 1)
 				w.Close()
-				require.Contains(t, d.batches()[0], "n=1")
+				require.Contains(t, d.batches()[0], `"n":1`)
 			})
 		})
 	}
