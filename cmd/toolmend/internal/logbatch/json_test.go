@@ -42,7 +42,7 @@ var at = time.Date(2026, 11, 24, 19, 48, 34, 223628765, time.FixedZone("", 3600)
 func plainAttrs() []slog.Attr {
 	return []slog.Attr{slog.String("upstream", "127.0.0.1:46223"), slog.String("mode", "enforce"), slog.String("format", "openai-chat"),
 		slog.String("model", "load"), slog.String("client", "Go-http-client/1.1"), slog.Int("http_status", 200), slog.String("status", "valid"), slog.Int("attempts", 1), slog.Int("calls", 1),
-		slog.Float64("duration_ms", 7.103), slog.Float64("upstream_ms", 0.96), slog.Float64("overhead_ms", 6), slog.Int64("input_tokens", 412), slog.Int64("output_tokens", 388), slog.Bool("unread", true)}
+		slog.Float64("duration_ms", 7.103), slog.Float64("upstream_ms", 0.96), slog.Float64("overhead_ms", 6), slog.Int64("input_tokens", 412), slog.Int64("output_tokens", 388)}
 }
 
 func record(message string, attrs ...slog.Attr) slog.Record {
@@ -56,6 +56,7 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]slog.Record{
 		"a model call":      record("model call", plainAttrs()...),
+		"not read":          record("model call", append(plainAttrs(), slog.Bool("unread", true))...),
 		"no attribute":      record("ready"),
 		"texts":             record("m", slog.String("quote", `a"b`), slog.String("slash", `a\b/`), slog.String("line", "a\nb\tc\x00\x7f"), slog.String("html", "<a&b>"), slog.String("utf-8", "Zürich \u2028 \u202e\xff"), slog.String("empty", "")),
 		"a text with bytes": record("m", slog.String("bytes", "\xff")),

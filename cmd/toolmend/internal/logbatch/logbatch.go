@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -135,8 +136,8 @@ func (w *Writer) write() {
 	}
 }
 
-// Handler is a slog.Handler for records that a Writer collects. It appends a record of plain strings,
-// numbers and booleans to one buffer, byte for byte as the JSONHandler would and in a third of the time:
+// Handler is a slog.Handler for records that a Writer collects. It appends a record of plain strings
+// and numbers to one buffer, byte for byte as the JSONHandler would and in half the time:
 // that one sends each float through package json. It leaves all other records to the JSONHandler.
 type Handler struct {
 	slog.Handler           // a slog.JSONHandler that writes to To, without a ReplaceAttr
@@ -177,8 +178,6 @@ func appendRecord(line []byte, r slog.Record) (_ []byte, plain bool) {
 			line = append(append(append(line, '"'), v.String()...), '"')
 		case slog.KindInt64:
 			line = strconv.AppendInt(line, v.Int64(), 10)
-		case slog.KindBool:
-			line = strconv.AppendBool(line, v.Bool())
 		case slog.KindFloat64: // package json writes others with an exponent
 			f := v.Float64()
 			plain = plain && (f == 0 || math.Abs(f) >= 1e-6 && math.Abs(f) < 1e21)
@@ -194,10 +193,5 @@ func appendRecord(line []byte, r slog.Record) (_ []byte, plain bool) {
 
 // isPlain reports whether s is a JSON string as it is: printable ASCII without a quote or a backslash.
 func isPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' })
 }
