@@ -48,11 +48,15 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// title returns the name of the row with the size of its requests and the number of its clients.
+// title returns the name of the row with the size of its requests, in the middle of a conversation, and
+// the number of its clients.
 func (r *row) title() string {
 	request := r.request
 	if r.requests != nil {
-		request = r.requests()(0)
+		next := r.requests()
+		for n := range (longest - shortest) / 4 {
+			request = next(n)
+		}
 	}
 	return fmt.Sprintf("%s (request %.1f KB, answer %.1f KB, %d clients)", r.name, float64(len(request))/1000, float64(len(r.answer))/1000, r.clients)
 }
