@@ -1,10 +1,9 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,11 +28,10 @@ type Steps struct {
 	last     uint64
 
 	keepFaults bool
-	plain      []*entry            // those that are valid as sent, the oldest first
-	room       room                // of those: they are dropped in the order of Add
-	faulty     []*entry            // the others, the oldest first
-	toolsets   map[uint64]*toolset // by key
-	seed       maphash.Seed        // of the keys
+	plain      []*entry   // those that are valid as sent, the oldest first
+	room       room       // of those: they are dropped in the order of Add
+	faulty     []*entry   // the others, the oldest first
+	toolsets   []*toolset // of these entries, the newest last
 }
 
 // entry is a step. What is shown of it is made when the page is looked at: most steps
@@ -48,8 +46,8 @@ type entry struct {
 
 // toolset is the tools of some entries.
 type toolset struct {
-	key   uint64
 	tools []middleware.Tool
+	of    int // with those that were left out
 	bytes int64
 	users int
 }
@@ -57,7 +55,7 @@ type toolset struct {
 // NewSteps returns an empty memory for at most MaxSteps steps that take at most
 // maxBytes bytes.
 func NewSteps(maxBytes int64) *Steps {
-	return &Steps{max: MaxSteps, maxBytes: maxBytes, toolsets: map[uint64]*toolset{}, seed: maphash.MakeSeed(), room: room{shared: true}}
+	return &Steps{max: MaxSteps, maxBytes: maxBytes, room: room{shared: true}}
 }
 
 // KeepFaults makes s drop steps that are valid as sent before it drops others.
@@ -79,7 +77,7 @@ func (s *Steps) Resize(maxBytes int64) {
 // out all others; if that is not enough, the step is not kept. Tools that would take
 // more than a quarter are left out. Add returns the number of the step.
 func (s *Steps) Add(step report.Step) uint64 {
-	key, of := s.keyOf(step.Tools), outcomeOf(&step)
+	of := outcomeOf(&step)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in := &room{}
@@ -94,12 +92,7 @@ func (s *Steps) Add(step report.Step) uint64 {
 	if e.number = s.last; e.bytes > s.maxBytes/4 {
 		return e.number
 	}
-	set := s.toolsets[key]
-	if set == nil {
-		set = newToolset(key, step.Tools, s.maxBytes/4)
-		s.toolsets[key] = set
-		s.bytes += set.bytes
-	}
+	set := s.toolsetOf(step.Tools)
 	set.users++
 	e.tools, e.step.Tools = set, set.tools
 	s.bytes += e.bytes
@@ -181,7 +174,7 @@ func (s *Steps) trim() {
 		*from = (*from)[1:]
 		s.bytes -= e.bytes
 		if e.tools.users--; e.tools.users == 0 {
-			delete(s.toolsets, e.tools.key)
+			s.toolsets = slices.DeleteFunc(s.toolsets, func(set *toolset) bool { return set == e.tools })
 			s.bytes -= e.tools.bytes
 		}
 	}
@@ -317,28 +310,41 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + fmt.Sprintf("… (%d bytes more)", len(text)-limit)
 }
 
-// keyOf returns a hash of the remembered parts of tools. Its seed is random, so a client cannot
-// find different tools with an equal hash.
-func (s *Steps) keyOf(tools []middleware.Tool) uint64 {
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	var lengths [16]byte
-	for _, t := range tools {
-		binary.LittleEndian.PutUint64(lengths[:], uint64(len(t.Name)))
-		binary.LittleEndian.PutUint64(lengths[8:], uint64(len(t.Parameters)))
-		h.Write(lengths[:])
-		h.WriteString(t.Name)
-		h.Write(t.Parameters)
-		h.WriteString(string(t.Kind))
-		h.WriteByte(0)
+// mostCompared is how many toolsets a step's tools are compared with, so that many clients with tools of
+// their own cost little. A list that is not among them is kept once more.
+const mostCompared = 32
+
+// toolsetOf returns the toolset of tools, and makes it the newest. The caller holds s.mu.
+func (s *Steps) toolsetOf(tools []middleware.Tool) *toolset {
+	for i := len(s.toolsets) - 1; i >= max(len(s.toolsets)-mostCompared, 0); i-- {
+		if set := s.toolsets[i]; set.holds(tools) {
+			s.toolsets = append(slices.Delete(s.toolsets, i, i+1), set)
+			return set
+		}
 	}
-	return h.Sum64()
+	set := newToolset(tools, s.maxBytes/4)
+	s.toolsets = append(s.toolsets, set)
+	s.bytes += set.bytes
+	return set
+}
+
+// holds reports whether newToolset would make t of tools.
+func (t *toolset) holds(tools []middleware.Tool) bool {
+	if t.of != len(tools) {
+		return false
+	}
+	for i := range t.tools {
+		if a, b := &t.tools[i], &tools[i]; a.Name != b.Name || a.Kind != b.Kind || !bytes.Equal(a.Parameters, b.Parameters) {
+			return false
+		}
+	}
+	return true
 }
 
 // newToolset returns the tools that the page shows: without descriptions, and as
 // many as fit into most bytes.
-func newToolset(key uint64, tools []middleware.Tool, most int64) *toolset {
-	set := &toolset{key: key, bytes: 256}
+func newToolset(tools []middleware.Tool, most int64) *toolset {
+	set := &toolset{of: len(tools), bytes: 256}
 	for _, t := range tools {
 		size := int64(len(t.Name) + len(t.Parameters) + 256)
 		if set.bytes+size > most {

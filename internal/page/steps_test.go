@@ -209,6 +209,36 @@ func TestToolsAreKeptOnce(t *testing.T) {
 	require.Len(t, s.toolsets, 1, "those of the dropped steps are gone")
 }
 
+// Tools are compared with a limited number of lists, the newest ones. Those that are used again stay.
+func TestToolsAreComparedWithTheNewest(t *testing.T) {
+	t.Parallel()
+	s := newSteps(1000, 1<<20)
+	for i := range 2 * mostCompared {
+		for _, name := range []string{"always", fmt.Sprint(i)} {
+			step := call("m", "t", "{}")
+			step.Tools = []middleware.Tool{{Name: name}}
+			s.Add(step)
+		}
+	}
+	require.Len(t, s.toolsets, 2*mostCompared+1)
+	step := call("m", "t", "{}")
+	step.Tools = []middleware.Tool{{Name: "0"}}
+	s.Add(step)
+	require.Len(t, s.toolsets, 2*mostCompared+2, "it was too long ago")
+}
+
+// A list of which only a part is kept is kept once, too.
+func TestLargeToolsAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	s := newSteps(1000, 40_000)
+	for i := range 3 {
+		step := call("m", "t", "{}")
+		step.Tools = []middleware.Tool{{Name: "small"}, {Name: fmt.Sprint("large", i), Parameters: make([]byte, 20_000)}}
+		s.Add(step)
+		require.Len(t, s.toolsets, 1)
+	}
+}
+
 // Tools are the same only if their names, kinds and schemas are.
 func TestToolsAreToldApart(t *testing.T) {
 	t.Parallel()

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,14 +23,14 @@ type target struct {
 	command // starts another one
 	*process
 	validates bool // it asks again after an invalid call
+	tls       bool // its upstream speaks HTTP/2 over TLS
+	some      bool // only some rows go through it
 
-	latency   times // until the end of a whole answer
-	firstText times
-	loads     []figures // one for each of bench.loads
-	idle      int64     // resident bytes after the load
-	loaded    int64     // resident bytes with open streams; 0 is unknown
-	startUp   time.Duration
-	size      int64 // of the binary, of the gateway alone
+	figures []figures // one for each of bench.rows
+	idle    int64     // resident bytes after the load
+	loaded  int64     // resident bytes with open streams; 0 is unknown
+	startUp time.Duration
+	size    int64 // of the binary, of the gateway alone
 }
 
 // The indexes of two targets of every run.
@@ -40,14 +44,18 @@ type bench struct {
 	settings
 	targets []*target
 	clients []*client
-	crowd   []*client
+	rows    []row
 	copies  string       // a folder; see copyOf
 	number  atomic.Int64 // of the last request
 }
 
 // open starts the servers and makes the clients.
 func (b *bench) open(ctx context.Context) error {
-	mock, err := role(roleMock, b.gap.String())
+	secure, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	mock, err := role(roleMock, b.gap.String(), secure)
 	if err != nil {
 		return err
 	}
@@ -56,48 +64,69 @@ func (b *bench) open(ctx context.Context) error {
 	if b.targets[direct].process, err = start(ctx, mock); err != nil {
 		return err
 	}
-	upstream := "http://" + b.targets[direct].address
-	proxy, errProxy := b.copied(roleProxy, upstream)
-	proxy.name = "httputil.ReverseProxy"
-	plain, errPlain := b.copied(rolePlain, upstream)
-	plain.name = "the same, 2 idle connections"
-	handler, errHandler := b.copied(roleHandler, upstream)
-	handler.name = "transport.Handler"
-	if err := errors.Join(errProxy, errPlain, errHandler); err != nil {
+	authority := filepath.Join(b.copies, "certificate.pem")
+	certified := httptest.NewTLSServer(nil) // all servers of httptest have one certificate
+	certified.Close()
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certified.Certificate().Raw}), 0o600); err != nil {
 		return err
 	}
-	b.targets = append(b.targets, &target{command: proxy}, &target{command: plain}, &target{command: handler, validates: true})
-	for _, build := range []struct{ name, file, binary string }{{"toolmend serve", "gateway", b.gateway}, {"base: toolmend serve", "base", b.base}} {
-		if build.binary == "" {
+	b.rows = slices.DeleteFunc(rows(b.settings.clients, b.crowd), func(r row) bool { return !b.selects(r.name) || r.tls && !trustsFiles })
+	var secured, unusual bool
+	for _, r := range b.rows {
+		secured, unusual = secured || r.tls, unusual || r.every
+	}
+	plain := "http://" + b.targets[direct].address
+	for _, upstream := range []string{plain, "https://" + secure} {
+		tls := upstream != plain
+		if tls && !secured {
 			continue
 		}
-		info, errInfo := os.Stat(build.binary)
-		enforcing, errEnforcing := b.copyOf(build.binary, build.file)
-		observing, errObserving := b.copyOf(build.binary, build.file+"-observe")
-		if err := errors.Join(errInfo, errEnforcing, errObserving); err != nil {
+		proxy, errProxy := b.copied(roleProxy, upstream)
+		proxy.name = "httputil.ReverseProxy"
+		handler, errHandler := b.copied(roleHandler, upstream)
+		handler.name = "transport.Handler"
+		if err := errors.Join(errProxy, errHandler); err != nil {
 			return err
 		}
-		b.targets = append(b.targets,
-			&target{command: gateway(build.name, enforcing, upstream, "enforce"), validates: true, size: info.Size()},
-			&target{command: gateway(build.name+", observe", observing, upstream, "observe"), size: info.Size()})
-	}
-	for _, t := range b.targets[reference:] {
-		c := t.command
-		if b.profile != "" && t.name == handler.name {
-			c.args = func(address string) []string { return append(t.command.args(address), b.profile) }
+		if b.profile != "" {
+			args := handler.args
+			handler.args = func(address string) []string { return append(args(address), b.profile) }
 		}
-		if t.process, err = start(ctx, c); err != nil {
-			return err
+		all := []*target{{command: proxy}, {command: handler, validates: true, some: true}}
+		for _, build := range []struct{ name, file, binary string }{{"toolmend serve", "gateway", b.gateway}, {"base: toolmend serve", "base", b.base}} {
+			if build.binary == "" {
+				continue
+			}
+			info, errInfo := os.Stat(build.binary)
+			enforcing, errEnforcing := b.copyOf(build.binary, build.file)
+			observing, errObserving := b.copyOf(build.binary, build.file+"-observe")
+			if err := errors.Join(errInfo, errEnforcing, errObserving); err != nil {
+				return err
+			}
+			all = append(all, &target{command: gateway(build.name, enforcing, upstream, "enforce"), validates: true, size: info.Size()},
+				&target{command: gateway(build.name+", observe", observing, upstream, "observe"), some: true, size: info.Size()})
+		}
+		for _, t := range all {
+			if t.some && (tls || !unusual) {
+				continue
+			}
+			if t.tls, t.authority = tls, ""; tls {
+				t.authority = authority
+			}
+			if t.process, err = start(ctx, t.command); err != nil {
+				return err
+			}
+			b.targets = append(b.targets, t)
 		}
 	}
-	for range b.settings.clients {
+	for range max(b.settings.clients, b.crowd) {
 		b.clients = append(b.clients, newClient())
-	}
-	for range b.settings.crowd {
-		b.crowd = append(b.crowd, newClient())
 	}
 	return nil
 }
+
+// trustsFiles reports whether SSL_CERT_FILE names the certificates that a process trusts.
+const trustsFiles = runtime.GOOS != "darwin" && runtime.GOOS != "windows"
 
 // copied is role with a file of its own.
 func (b *bench) copied(name string, args ...string) (command, error) {
@@ -116,13 +145,17 @@ func (b *bench) copyOf(binary, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	to := filepath.Join(b.copies, name)
-	return to, os.WriteFile(to, program, 0o700)
+	f, err := os.CreateTemp(b.copies, name)
+	if err != nil {
+		return "", err
+	}
+	_, errWrite := f.Write(program)
+	return f.Name(), errors.Join(errWrite, f.Chmod(0o700), f.Close())
 }
 
 // gateway is the command as a user runs it, without a configuration file.
 func gateway(name, binary, upstream, mode string) command {
-	return command{name, binary, func(address string) []string {
+	return command{name: name, binary: binary, args: func(address string) []string {
 		return []string{"serve", "--upstream", upstream, "--mode", mode, "--listen", address}
 	}}
 }
@@ -133,30 +166,31 @@ func gateway(name, binary, upstream, mode string) command {
 func (b *bench) checkCalls(ctx context.Context) error {
 	c := b.clients[0]
 	for _, t := range b.targets[reference:] {
-		whole := func() error { _, err := c.whole(ctx, t.address, b.next()); return err }
-		stream := func(s stream) func() error {
-			return func() error { _, err := c.stream(ctx, t.address, s, b.next(), nil); return err }
+		do := func(x exchange) func() error {
+			return func() error { _, err := c.do(ctx, t.address, &x, b.next(), nil, nil); return err }
 		}
-		invalid := func() error { // a Handler answers with status 400 in the end
-			resp, err := c.send(ctx, t.address, numbered(wholeRequest, invalidNumber))
-			if err != nil {
+		for _, f := range formats {
+			invalid := func() error { // a Handler answers with status 400 in the end
+				resp, err := c.send(ctx, t.address, f.path, numbered(f.small(""), invalidNumber))
+				if err != nil {
+					return err
+				}
+				defer resp.Body.Close()
+				_, err = io.Copy(io.Discard, resp.Body)
 				return err
 			}
-			defer resp.Body.Close()
-			_, err = io.Copy(io.Discard, resp.Body)
-			return err
-		}
-		for _, check := range []struct {
-			name  string
-			send  func() error
-			again bool
-		}{{"a valid call", whole, false}, {"a valid call in a stream", stream(callStream), false}, {"a stream of text", stream(textStream), false}, {"an invalid call", invalid, t.validates}} {
-			calls, err := b.modelCalls(ctx, check.send)
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", t.name, check.name, err)
-			}
-			if calls > 1 != check.again {
-				return fmt.Errorf("%s: the upstream got %d requests for %s; a re-ask is expected: %t", t.name, calls, check.name, check.again)
+			for _, check := range []struct {
+				name  string
+				send  func() error
+				again bool
+			}{{"a valid call", do(f.whole()), false}, {"a valid call in a stream", do(f.stream(true)), false}, {"an invalid call", invalid, t.validates}} {
+				calls, err := b.modelCalls(ctx, check.send)
+				if err != nil {
+					return fmt.Errorf("%s, %s, %s: %w", t.name, f.name, check.name, err)
+				}
+				if calls > 1 != check.again {
+					return fmt.Errorf("%s, %s: the upstream got %d requests for %s; a re-ask is expected: %t", t.name, f.name, calls, check.name, check.again)
+				}
 			}
 		}
 	}

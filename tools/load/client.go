@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,43 +25,34 @@ type client struct {
 func newClient() *client {
 	return &client{
 		http: &http.Client{Transport: &http.Transport{DisableCompression: true}},
-		buf:  make([]byte, len(callStream.body)+len(wholeAnswer)),
+		buf:  make([]byte, 64<<10),
 	}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// whole sends request n to the server at address and returns the time until the
-// end of the answer. An answer that does not mean what the mock sent is an error.
-func (c *client) whole(ctx context.Context, address string, n int) (time.Duration, error) {
-	want := numbered(wholeAnswer, n)
-	body := numbered(wholeRequest, n)
+// do sends request n of x and returns the time until the first text of a stream, or until the end
+// of a whole answer. body is the request, or nil. read, if it is not nil, is called then. An answer that does not
+// mean what the mock sent is an error.
+func (c *client) do(ctx context.Context, address string, x *exchange, n int, body []byte, read func()) (time.Duration, error) {
+	want := numbered(x.answer, n)
+	if body == nil {
+		body = numbered(x.request, n)
+	}
 	began := time.Now()
-	resp, err := c.post(ctx, address, body)
+	resp, err := c.send(ctx, address, x.format.path, body)
 	if err != nil {
 		return 0, err
 	}
 	defer resp.Body.Close()
-	got, err := c.read(resp.Body, 0, len(c.buf))
-	took := time.Since(began)
-	if !errors.Is(err, io.EOF) {
-		return 0, fmt.Errorf("request %d: %w", n, err)
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
+		return 0, fmt.Errorf("status %s: %s", resp.Status, text)
 	}
-	return took, c.compare(n, got, want)
-}
-
-// stream sends request n of s and returns the time until the first text. read, if
-// it is not nil, is called then.
-func (c *client) stream(ctx context.Context, address string, s stream, n int, read func()) (time.Duration, error) {
-	want := numbered(s.body, n)
-	body := numbered(s.request, n)
-	began := time.Now()
-	resp, err := c.post(ctx, address, body)
-	if err != nil {
-		return 0, err
+	var got []byte
+	if x.firstText > 0 {
+		got, err = c.read(resp.Body, 0, x.firstText)
 	}
-	defer resp.Body.Close()
-	got, err := c.read(resp.Body, 0, s.firstText)
 	took := time.Since(began)
 	if read != nil {
 		read()
@@ -68,29 +60,18 @@ func (c *client) stream(ctx context.Context, address string, s stream, n int, re
 	if err == nil {
 		got, err = c.read(resp.Body, len(got), len(c.buf))
 	}
+	if x.firstText == 0 {
+		took = time.Since(began)
+	}
 	if !errors.Is(err, io.EOF) {
-		return 0, fmt.Errorf("stream %d: %w", n, err)
+		return 0, fmt.Errorf("request %d: %w", n, err)
 	}
 	return took, c.compare(n, got, want)
 }
 
-// post sends a model call, and fails unless the answer has the status 200.
-func (c *client) post(ctx context.Context, address string, body []byte) (*http.Response, error) {
-	resp, err := c.send(ctx, address, body)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-		return nil, fmt.Errorf("status %s: %s", resp.Status, text)
-	}
-	return resp, nil
-}
-
-// send is post for an answer of any status.
-func (c *client) send(ctx context.Context, address string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+chatPath, bytes.NewReader(body))
+// send sends a model call, and returns the answer.
+func (c *client) send(ctx context.Context, address, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +104,9 @@ func (c *client) compare(n int, got, want []byte) error {
 	if slices.ContainsFunc(c.equal, func(known []byte) bool { return bytes.Equal(known, template) }) {
 		return nil
 	}
-	read, err := readMessage(got)
-	wanted, errWant := readMessage(want)
-	if err == nil && errWant == nil && reflect.DeepEqual(read, wanted) {
+	read, err := meaning(got)
+	wanted, errWant := meaning(want)
+	if err == nil && errWant == nil && maps.Equal(read, wanted) {
 		c.equal = append(c.equal, template)
 		return nil
 	}
@@ -138,62 +119,57 @@ func (c *client) compare(n int, got, want []byte) error {
 		n, at, excerpt(got), len(got), excerpt(want), len(want))
 }
 
-// message is what a client of the chat format gets from an answer.
-type message struct {
-	id, text, finish string
-	calls            []chatCall
-	tokens           int
-}
-
-type chatCall struct {
-	ID       string
-	Function struct{ Name, Arguments string }
-}
-
-// readMessage reads a whole answer, or a stream that ends with its usage and [DONE].
-func readMessage(body []byte) (m message, err error) {
+// meaning returns what a client gets from an answer of any format: for each member that counts, its values
+// one after the other, so that the pieces of a stream may be others. An id counts once.
+func meaning(body []byte) (map[string]string, error) {
 	units := [][]byte{body}
-	if bytes.HasPrefix(body, []byte("data: ")) {
-		events, done := bytes.CutSuffix(body, []byte("data: [DONE]\n\n"))
-		if !done {
-			return m, io.ErrUnexpectedEOF
-		}
-		units = bytes.Split(bytes.TrimSuffix(events, []byte("\n\n")), []byte("\n\n"))
+	if !bytes.HasPrefix(body, []byte("{")) {
+		units = bytes.Split(bytes.TrimSuffix(body, []byte("\n\n")), []byte("\n\n"))
 	}
+	all := map[string]string{}
 	for _, unit := range units {
-		var part struct {
-			ID      string
-			Choices []struct {
-				Message, Delta struct {
-					Content   string
-					ToolCalls []struct {
-						Index int
-						chatCall
-					} `json:"tool_calls"`
-				}
-				FinishReason string `json:"finish_reason"`
-			}
-			Usage struct {
-				Tokens int `json:"total_tokens"`
-			}
+		_, data, isEvent := bytes.Cut(unit, []byte("data: "))
+		if !isEvent {
+			data = unit
 		}
-		if err := json.Unmarshal(bytes.TrimPrefix(unit, []byte("data: ")), &part); err != nil {
-			return m, err
+		if string(data) == "[DONE]" {
+			all["done"] = "done"
+			continue
 		}
-		m.id, m.tokens = part.ID, m.tokens+part.Usage.Tokens
-		for _, c := range part.Choices {
-			m.finish += c.FinishReason
-			m.text += c.Message.Content + c.Delta.Content
-			for _, call := range append(c.Message.ToolCalls, c.Delta.ToolCalls...) {
-				for len(m.calls) <= call.Index {
-					m.calls = append(m.calls, chatCall{})
-				}
-				to := &m.calls[call.Index]
-				to.ID += call.ID
-				to.Function.Name += call.Function.Name
-				to.Function.Arguments += call.Function.Arguments
-			}
+		var value any
+		if err := json.Unmarshal(data, &value); err != nil {
+			return nil, err
+		}
+		addMeaning(all, "", value)
+	}
+	return all, nil
+}
+
+func addMeaning(all map[string]string, key string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		if key == "input" {
+			input, _ := json.Marshal(v)
+			all[key] += string(input)
+			return
+		}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			addMeaning(all, k, v[k])
+		}
+	case []any:
+		for _, item := range v {
+			addMeaning(all, key, item)
+		}
+	case string:
+		switch key {
+		case "content", "text", "delta", "partial_json", "arguments", "name", "finish_reason", "stop_reason":
+			all[key] += v
+		case "id", "call_id":
+			all["id "+v] = v
+		}
+	case float64:
+		if strings.HasSuffix(key, "_tokens") {
+			all[key] = fmt.Sprint(v) // the last one counts
 		}
 	}
-	return m, nil
 }

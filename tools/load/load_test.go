@@ -118,7 +118,7 @@ func serveFake(args []string) error {
 
 // short are flags of a run that takes little time.
 func short(more ...string) []string {
-	return append(strings.Fields("-clients 2 -crowd 3 -blocks 2 -rounds 3 -phase 20ms -gap 1ms -streams 5 -settle 30ms -starts 1"), more...)
+	return append(strings.Fields("-clients 2 -crowd 3 -blocks 2 -rounds 3 -phase 2ms -gap 1ms -streams 5 -settle 30ms -starts 1"), more...)
 }
 
 // TestRun measures once, with a gateway.
@@ -128,9 +128,12 @@ func TestRun(t *testing.T) {
 	profile := t.TempDir() + "/profile"
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), short("-gateway", self, "-base", self, "-profile", profile), &out))
-	for _, want := range []string{"| direct |", "| httputil.ReverseProxy |", "| the same, 2 idle connections |", "| transport.Handler |", "| toolmend serve |", "| toolmend serve, observe |", "| base: toolmend serve |", "| base: toolmend serve, observe |",
-		"Streams of 12719 bytes of text, 3 clients, one target at a time:", "bytes that end with a call, 3 clients, one target at a time:", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "| a bare pipe in front |", "| toolmend mcp, valid calls |", "| toolmend mcp, repaired calls |", "Machine: "} {
+	for _, want := range []string{"| direct |", "| httputil.ReverseProxy |", "| transport.Handler |", "| toolmend serve |", "| toolmend serve, observe |", "| base: toolmend serve |", "| base: toolmend serve, observe |",
+		"| small, stream of text, a crowd (request 1.5 KB, answer 12.7 KB, 3 clients) |", "| 250 turns, responses, stream (", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "| a bare pipe in front |", "| toolmend mcp, valid calls |", "| toolmend mcp, repaired calls |", "Machine: "} {
 		require.Contains(t, out.String(), want)
+	}
+	if trustsFiles {
+		require.Contains(t, out.String(), "HTTP/2 upstream (")
 	}
 	require.NotContains(t, out.String(), "NaN")
 	require.NotContains(t, out.String(), "Inf")
@@ -144,7 +147,7 @@ func TestRunFails(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	for _, tc := range []struct{ name, fault, gateway, want string }{
-		{"a gateway that validates nothing", observes, self, "the upstream got 1 requests for an invalid call"},
+		{"a gateway that validates nothing", observes, self, "chat: the upstream got 1 requests for an invalid call"},
 		{"answers with one byte more", alters, self, "toolmend serve does not start: the answer to request 0 differs from what the mock sent, from byte 0 on"},
 		{"a gateway that does not start", broken, self, "the address is taken"},
 		{"no gateway", "", self + "none", "no such file"},
@@ -157,6 +160,20 @@ func TestRunFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, run(ctx, short(), t.Output()), context.Canceled)
+}
+
+// TestRunOfSomeRows: a run measures only the rows that its flag selects.
+func TestRunOfSomeRows(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), short("-gateway", self, "-row", "^60 tools, chat, whole$"), &out))
+	require.Regexp(t, `(?m)^\| 60 tools, chat, whole \(.* \| direct \|.*\n\| \| httputil.ReverseProxy \|.*\n\| \| toolmend serve \|.*\n\z`, out.String())
+	require.NotContains(t, out.String(), "small")
+
+	out.Reset()
+	require.NoError(t, run(t.Context(), []string{"-list"}, &out))
+	require.Contains(t, out.String(), "\nmoving cache marker, messages, whole\n")
 }
 
 // TestReload counts requests that fail around signals.
@@ -207,6 +224,7 @@ func TestFlags(t *testing.T) {
 		{"-settle 20s", "keep-alive"},
 		{"-reloads 3", "need -gateway"},
 		{"-base other", "need -gateway"},
+		{"-row (", "missing closing )"},
 		{"please", `unexpected argument "please"`},
 		{"role proxy", "want a name, an address and an argument"},
 		{"role cache 127.0.0.1:0 1", `role "cache"`},

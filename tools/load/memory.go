@@ -13,6 +13,9 @@ import (
 // target that holds calls holds half of one.
 func (b *bench) measureMemory(ctx context.Context) error {
 	for _, t := range b.targets[reference:] {
+		if t.tls {
+			continue
+		}
 		if _, err := t.resident(); os.IsNotExist(err) {
 			return nil // no /proc: the report says that it is unknown
 		}
@@ -40,7 +43,7 @@ func (b *bench) openStreams(ctx context.Context, t *target) (err error) {
 			defer once()
 			c := newClient()
 			defer c.close()
-			if _, err := c.stream(ctx, t.address, callStream, b.next(), once); err != nil {
+			if _, err := c.do(ctx, t.address, &callStream, b.next(), nil, once); err != nil {
 				cancel(err)
 			}
 		})
@@ -98,21 +101,22 @@ func (b *bench) watch(ctx context.Context, t *target) error {
 // measureStartUp starts each server some times more, in turn, and notes the
 // median.
 func (b *bench) measureStartUp(ctx context.Context) error {
-	took := make([][]time.Duration, len(b.targets))
+	took := map[*target][]time.Duration{}
 	for range b.starts {
-		for at, t := range b.targets {
+		for _, t := range b.targets[reference:] {
+			if t.tls {
+				continue
+			}
 			p, err := start(ctx, t.command)
 			if err != nil {
 				return err
 			}
-			took[at] = append(took[at], p.startUp)
+			took[t] = append(took[t], p.startUp)
 			if err := p.stop(); err != nil {
 				return err
 			}
+			t.startUp = quantile(took[t], 0.5)
 		}
-	}
-	for at, t := range b.targets {
-		t.startUp = quantile(took[at], 0.5)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,7 +37,7 @@ type mock struct {
 // ServeHTTP answers model calls, and the paths that hold and release streams.
 func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
-	case chatPath:
+	case chat.path, messages.path, responses.path:
 		m.answer(w, r)
 	case holdPath:
 		m.swap(make(chan struct{}))
@@ -66,42 +67,65 @@ func (m *mock) currentGate() chan struct{} {
 	return m.gate
 }
 
+// answers are the mock's by path and kind.
+var answers = func() map[string]exchange {
+	all := map[string]exchange{chat.path + kindText: textStream}
+	for _, f := range formats {
+		all[f.path], all[f.path+kindStream] = f.whole(), f.stream(true)
+		all[f.path+kindInvalid] = exchange{answer: []byte(f.answer(strings.Join(words, ""), invalidArguments))}
+	}
+	return all
+}()
+
+const (
+	kindText    = " text"
+	kindStream  = " stream"
+	kindInvalid = " invalid"
+)
+
 func (m *mock) answer(w http.ResponseWriter, r *http.Request) {
 	m.calls.Add(1)
-	body, err := io.ReadAll(r.Body)
+	if r.TLS != nil && r.ProtoMajor != 2 {
+		http.Error(w, "want HTTP/2", http.StatusHTTPVersionNotSupported)
+		return
+	}
+	body := make([]byte, max(r.ContentLength, 0))
+	_, err := io.ReadFull(r.Body, body)
 	number, ok := numberIn(body)
 	if err != nil || !ok {
 		http.Error(w, "the request has no number", http.StatusBadRequest)
 		return
 	}
-	if bytes.Contains(body, []byte(`"stream":true`)) {
-		s := callStream
-		if bytes.Contains(body, []byte(wantsText)) {
-			s = textStream
-		}
-		m.stream(w, r, s, number)
+	kind, end := "", body[max(0, len(body)-window):]
+	switch {
+	case bytes.Contains(end, []byte(wantsText)):
+		kind = kindText
+	case bytes.Contains(end, []byte(`"stream":true`)):
+		kind = kindStream
+	case string(number) == strconv.Itoa(invalidNumber):
+		kind = kindInvalid
+	}
+	x := answers[r.URL.Path+kind]
+	if x.firstText > 0 {
+		m.stream(w, r, x, number)
 		return
 	}
-	template := wholeAnswer
-	if string(number) == strconv.Itoa(invalidNumber) {
-		template = invalidAnswer
-	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(bytes.ReplaceAll(template, []byte(placeholder), number))
+	_, _ = w.Write(bytes.ReplaceAll(x.answer, []byte(placeholder), number))
 }
 
 // stream writes a streamed answer in two parts, or in three if it is held.
-func (m *mock) stream(w http.ResponseWriter, r *http.Request, s stream, number []byte) {
-	body := bytes.ReplaceAll(s.body, []byte(placeholder), number)
+func (m *mock) stream(w http.ResponseWriter, r *http.Request, x exchange, number []byte) {
+	body := bytes.ReplaceAll(x.answer, []byte(placeholder), number)
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(part []byte) {
 		_, _ = w.Write(part)
 		_ = http.NewResponseController(w).Flush()
 	}
-	send(body[:s.firstText])
-	rest := body[s.firstText:]
-	if gate := m.currentGate(); gate != nil && s.half > 0 {
-		held := s.half - s.firstText
+	send(body[:x.firstText])
+	rest := body[x.firstText:]
+	if gate := m.currentGate(); gate != nil && x.half > 0 {
+		held := x.half - x.firstText
 		send(rest[:held])
 		rest = rest[held:]
 		m.held.Add(1)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,13 +29,14 @@ type process struct {
 // command is how to start a server at an address.
 type command struct {
 	name, binary string
+	authority    string // the file of a certificate that the process trusts, or ""
 	args         func(address string) []string
 }
 
 // role is this program as a server of its own process.
 func role(name string, args ...string) (command, error) {
 	self, err := os.Executable()
-	return command{name, self, func(address string) []string {
+	return command{name: name, binary: self, args: func(address string) []string {
 		return append([]string{"role", name, address}, args...)
 	}}, err
 }
@@ -54,7 +54,9 @@ func start(ctx context.Context, c command) (*process, error) {
 	}
 	p := &process{command: c, address: address, log: log, ended: make(chan struct{})}
 	p.cmd = exec.Command(c.binary, c.args(address)...)
-	p.cmd.Env = environment()
+	if p.cmd.Env = environment(); c.authority != "" {
+		p.cmd.Env = append(p.cmd.Env, "SSL_CERT_FILE="+c.authority)
+	}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
 		began := time.Now()
@@ -82,7 +84,7 @@ func (p *process) awaitAnswer(ctx context.Context) error {
 	c := newClient()
 	defer c.close()
 	for {
-		_, err := c.whole(ctx, p.address, 0)
+		_, err := c.do(ctx, p.address, &wholeAnswer, 0, nil, nil)
 		var refused *net.OpError
 		if err == nil || !errors.As(err, &refused) || refused.Op != "dial" {
 			return err
@@ -141,29 +143,6 @@ func residentIn(status string) (int64, error) {
 	line, _, _ := strings.Cut(rest, "\n")
 	kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(line, "kB")), 10, 64)
 	return kb << 10, err
-}
-
-// clockTick is the unit of times in /proc/PID/stat: USER_HZ, 100 on every Linux
-// that Go supports (proc_pid_stat(5)).
-const clockTick = 10 * time.Millisecond
-
-// processorTime returns the user and system time that the process has taken; 0
-// where there is no /proc.
-func (p *process) processorTime() time.Duration {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	return processorTimeIn(b)
-}
-
-// processorTimeIn reads fields 14 and 15 of a /proc/PID/stat. The second field
-// is a name in parentheses, which may hold spaces.
-func processorTimeIn(stat []byte) time.Duration {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(string(fields[11]))
-	system, _ := strconv.Atoi(string(fields[12]))
-	return time.Duration(user+system) * clockTick
 }
 
 // freeAddress returns an address of this machine on which nothing listens.

@@ -61,7 +61,7 @@ func reload(ctx context.Context, s settings, out io.Writer) (err error) {
 	if err := d.configure(0); err != nil {
 		return err
 	}
-	if d.gateway, err = start(ctx, command{"toolmend serve", s.gateway, func(address string) []string {
+	if d.gateway, err = start(ctx, command{name: "toolmend serve", binary: s.gateway, args: func(address string) []string {
 		return []string{"serve", "--config", d.config, "--listen", address}
 	}}); err != nil {
 		return err
@@ -142,12 +142,12 @@ func (d *drill) signals(ctx context.Context, reloads int) error {
 func (d *drill) load(ctx context.Context, i int) {
 	c := newClient()
 	defer c.close()
-	send, count := c.whole, &d.whole
+	x, count := &wholeAnswer, &d.whole
 	if i%2 == 1 {
-		count = &d.streams
-		send = func(ctx context.Context, address string, n int) (time.Duration, error) {
-			return c.stream(ctx, address, callStream, n, nil)
-		}
+		x, count = &callStream, &d.streams
+	}
+	send := func(ctx context.Context, address string, n int) (time.Duration, error) {
+		return c.do(ctx, address, x, n, nil, nil)
 	}
 	for n := i; ctx.Err() == nil; n += 1000 {
 		before := d.terminated.Load()

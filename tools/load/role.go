@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"runtime/debug"
 	"runtime/pprof"
+	"sync"
 	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
@@ -19,9 +22,8 @@ import (
 
 // The servers that this program can be.
 const (
-	roleMock    = "mock"    // role mock ADDRESS GAP
+	roleMock    = "mock"    // role mock ADDRESS GAP [ADDRESS], the second one for HTTP/2 over TLS
 	roleProxy   = "proxy"   // role proxy ADDRESS UPSTREAM
-	rolePlain   = "plain"   // role plain ADDRESS UPSTREAM
 	roleHandler = "handler" // role handler ADDRESS UPSTREAM [PROFILE]
 )
 
@@ -41,7 +43,16 @@ func serveRole(ctx context.Context, args []string, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if len(args) > 3 {
+	if len(args) > 3 && args[0] == roleMock {
+		secure := httptest.NewUnstartedServer(handler)
+		secure.EnableHTTP2 = true
+		_ = secure.Listener.Close()
+		if secure.Listener, err = net.Listen("tcp", args[3]); err != nil {
+			return err
+		}
+		secure.StartTLS()
+		defer secure.Close()
+	} else if len(args) > 3 {
 		f, err := os.Create(args[3])
 		if err != nil {
 			return err
@@ -67,24 +78,37 @@ func roleOf(name, arg string) (http.Handler, error) {
 		gap, err := time.ParseDuration(arg)
 		debug.SetGCPercent(lazyGC)
 		return &mock{gap: gap}, err
-	case roleProxy, rolePlain, roleHandler:
+	case roleProxy, roleHandler:
 		upstream, err := url.Parse(arg)
 		if err != nil {
 			return nil, err
 		}
-		if name != rolePlain {
-			keepConnections()
-		}
+		keepConnections()
 		if name == roleHandler {
 			return transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{})).Handler(upstream), nil
 		}
-		return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		return &httputil.ReverseProxy{BufferPool: &buffers{}, Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(upstream)
 			r.Out.Body = exactly(r.Out.Body, r.Out.ContentLength)
 		}}, nil
 	}
-	return nil, fmt.Errorf("role %q: want %s, %s, %s or %s", name, roleMock, roleProxy, rolePlain, roleHandler)
+	return nil, fmt.Errorf("role %q: want %s, %s or %s", name, roleMock, roleProxy, roleHandler)
 }
+
+// buffers are a BufferPool. Without one a ReverseProxy allocates 32 KB for each response, and takes
+// more processor time than a plain one has to.
+type buffers struct{ pool sync.Pool }
+
+// Get returns a buffer of the size that httputil uses.
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put keeps a buffer.
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
 
 // lazyGC keeps the garbage collector of the mock and of the clients out of the
 // figures. The servers that are measured run with the default.

@@ -19,9 +19,17 @@ func quantile[T time.Duration | float64](d []T, q float64) T {
 	return d[min(max(int(math.Ceil(q*float64(len(d))))-1, 0), len(d)-1)]
 }
 
-// ratio compares two targets. Low and high are the quartiles of the blocks' own
-// ratios: how far the machine's other work moves the figure.
+// ratio compares two targets. It is the median of the blocks' own ratios, with their quartiles: how far the
+// machine's other work moves the figure.
 type ratio struct{ of, low, high float64 }
+
+// ratioOf returns the ratio of the blocks.
+func ratioOf(blocks []float64) ratio {
+	if len(blocks) == 0 {
+		return ratio{}
+	}
+	return ratio{quantile(blocks, 0.5), quantile(blocks, 0.25), quantile(blocks, 0.75)}
+}
 
 // over returns the ratio of the q-quantiles of t and of reference.
 func (t times) over(reference times, q float64) ratio {
@@ -29,10 +37,7 @@ func (t times) over(reference times, q float64) ratio {
 	for i := range t {
 		blocks = append(blocks, float64(quantile(t[i], q))/float64(quantile(reference[i], q)))
 	}
-	return ratio{
-		of:  float64(t.quantile(q)) / float64(reference.quantile(q)),
-		low: quantile(blocks, 0.25), high: quantile(blocks, 0.75),
-	}
+	return ratioOf(blocks)
 }
 
 // rates are the requests of one target in a second, by block.
@@ -43,12 +48,10 @@ func (r rates) mean() float64 {
 	for _, rate := range r {
 		sum += rate
 	}
-	return sum / float64(len(r))
+	return sum / float64(max(len(r), 1))
 }
 
-// over returns the ratio of the means of r and of reference. A block in which the
-// reference is 0 has no ratio: a clock that ticks each 10 ms may say that a short
-// block took no processor time. One block at least must have another value.
+// over returns the ratio of r and of reference. A block in which the reference is 0 has no ratio.
 func (r rates) over(reference rates) ratio {
 	var blocks []float64
 	for i := range r {
@@ -56,5 +59,5 @@ func (r rates) over(reference rates) ratio {
 			blocks = append(blocks, r[i]/reference[i])
 		}
 	}
-	return ratio{r.mean() / reference.mean(), quantile(blocks, 0.25), quantile(blocks, 0.75)}
+	return ratioOf(blocks)
 }

@@ -6,6 +6,9 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"math"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -133,19 +136,62 @@ func (w *Writer) write() {
 	}
 }
 
-// Handler is a slog.Handler for records that a Writer collects.
+// Handler is a slog.Handler for records that a Writer collects. It appends a record of plain strings
+// and numbers to one buffer, byte for byte as the JSONHandler would and in half the time:
+// that one sends each float through package json. It leaves all other records to the JSONHandler.
 type Handler struct {
-	slog.Handler         // writes to Writer
-	Writer       *Writer // gets the lines
-	Frequent     string  // the message of the records that may wait, unless their level is above Info
+	slog.Handler           // a slog.JSONHandler that writes to To, without a ReplaceAttr
+	To           io.Writer // writes to Writer; its Write may be called concurrently
+	Writer       *Writer   // gets the lines
+	Frequent     string    // the message of the records that may wait, unless their level is above Info
 }
 
 // Handle is part of slog.Handler. A record that may not wait, such as a warning, is
 // written at once together with those before it.
-func (h Handler) Handle(ctx context.Context, r slog.Record) error {
-	err := h.Handler.Handle(ctx, r)
+func (h Handler) Handle(ctx context.Context, r slog.Record) (err error) {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	line, plain := appendRecord((*buffer)[:0], r)
+	if *buffer = line; plain {
+		_, err = h.To.Write(line)
+	} else {
+		err = h.Handler.Handle(ctx, r)
+	}
 	if r.Message != h.Frequent || r.Level > slog.LevelInfo {
 		h.Writer.Hurry()
 	}
 	return err
+}
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// appendRecord appends the line of a record; false means that it cannot.
+func appendRecord(line []byte, r slog.Record) (_ []byte, plain bool) {
+	line = r.Time.AppendFormat(append(line, `{"time":"`...), time.RFC3339Nano)
+	line = append(line, `","level":"`+r.Level.String()+`","msg":"`+r.Message+`"`...)
+	plain = isPlain(r.Message) && !r.Time.IsZero() && r.Time.Year() >= 0 && r.Time.Year() < 10000
+	r.Attrs(func(a slog.Attr) bool {
+		line = append(append(append(line, `,"`...), a.Key...), `":`...)
+		switch v := a.Value; v.Kind() {
+		case slog.KindString:
+			plain = plain && isPlain(v.String())
+			line = append(append(append(line, '"'), v.String()...), '"')
+		case slog.KindInt64:
+			line = strconv.AppendInt(line, v.Int64(), 10)
+		case slog.KindFloat64: // package json writes others with an exponent
+			f := v.Float64()
+			plain = plain && (f == 0 || math.Abs(f) >= 1e-6 && math.Abs(f) < 1e21)
+			line = strconv.AppendFloat(line, f, 'f', -1, 64)
+		default:
+			plain = false
+		}
+		plain = plain && a.Key != "" && isPlain(a.Key)
+		return plain
+	})
+	return append(line, "}\n"...), plain
+}
+
+// isPlain reports whether s is a JSON string as it is: printable ASCII without a quote or a backslash.
+func isPlain(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' })
 }

@@ -104,13 +104,13 @@ func TestHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var d disk
 				w := logbatch.New(&d)
-				log := slog.New(logbatch.Handler{Handler: slog.NewTextHandler(w, nil), Writer: w, Frequent: "model call"})
+				log := slog.New(logbatch.Handler{Handler: slog.NewJSONHandler(w, nil), To: w, Writer: w, Frequent: "model call"})
 				log.Info("model call", "n", 1)
 				tc.log(log)
 				synctest.Wait()
 				require.Equal(t, tc.atOnce, len(d.batches()) == 1)
 				w.Close()
-				require.Contains(t, d.batches()[0], "n=1")
+				require.Contains(t, d.batches()[0], `"n":1`)
 			})
 		})
 	}

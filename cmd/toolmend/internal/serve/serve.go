@@ -66,7 +66,8 @@ func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, e
 	served := &sums{}
 	lines := logbatch.New(stderr)
 	defer lines.Close() // also when serve panics
-	log := slog.New(tally{logbatch.Handler{Handler: slog.NewJSONHandler(text.JSONWriter{To: lines}, &slog.HandlerOptions{Level: level}), Writer: lines, Frequent: gateway.LogMessage}, served})
+	visible := text.JSONWriter{To: lines}
+	log := slog.New(tally{logbatch.Handler{Handler: slog.NewJSONHandler(visible, &slog.HandlerOptions{Level: level}), To: visible, Writer: lines, Frequent: gateway.LogMessage}, served})
 	t, err := newTelemetry(ctx, log)
 	if err != nil {
 		return cli.ExitFailed, err
