@@ -143,9 +143,9 @@ func (x *exchange) callsUsedUp() bool {
 // other response can replace it then, so there is no further attempt.
 func (x *exchange) liveBroke() bool {
 	x.mu.Lock()
-	live, textSent := x.live, x.textSent
+	live, partSent := x.live, x.partSent
 	x.mu.Unlock()
-	if !textSent {
+	if !partSent {
 		return false
 	}
 	select {

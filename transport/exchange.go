@@ -48,7 +48,7 @@ type exchange struct {
 	live        *attempt    // the attempt whose bytes the client got first
 	out         bodyWriter  // the client's body; set with live
 	shownText   string      // the text of live that the client got
-	textSent    bool        // the client got more of live than a keep-alive needs
+	partSent    bool        // the client got more of live than a keep-alive needs
 	noKeepAlive bool        // the response is passed on unread
 	timer       *time.Timer // of the keep-alive
 	lastSent    time.Time   // when the client last got bytes

@@ -7,6 +7,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +73,62 @@ func BenchmarkHandler(b *testing.B) {
 	b.ReportMetric(quantile(handler.all, 0.99)/quantile(bare.all, 0.99), "p99-ratio")
 	b.ReportMetric(quantile(bare.all, 0.5), "bare-p50-ns")
 	b.ReportMetric(handler.allocations(b, buf)-bare.allocations(b, buf), "added-allocs")
+}
+
+// pooled is the BufferPool of the ReverseProxy.
+type pooled struct{ sync.Pool }
+
+func (p *pooled) Get() []byte  { return *p.Pool.Get().(*[]byte) }
+func (p *pooled) Put(b []byte) { p.Pool.Put(&b) }
+
+// BenchmarkHandlerStreams is BenchmarkHandler for streams of about 15 KB, beside a ReverseProxy with
+// a BufferPool. The upstream sends the first text, and then the rest at once. The processor time is
+// of the whole process, so the ratio is lower than for a process that is the proxy alone.
+func BenchmarkHandlerStreams(b *testing.B) {
+	s := chat()
+	for name, events := range map[string][]string{"text": chunks15(false, false), "call": chunks15(true, false)} {
+		b.Run(name, func(b *testing.B) {
+			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", s.kind)
+				send(w, strings.Join(events[:2], ""))
+				send(w, strings.Join(events[2:], ""))
+			}))
+			defer upstream.Close()
+			at, err := url.Parse(upstream.URL)
+			require.NoError(b, err)
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+			through := func(h http.Handler) *exchanger {
+				front := httptest.NewServer(h)
+				b.Cleanup(front.Close)
+				return &exchanger{do: client.Do, url: front.URL + s.path, body: sdkRequest(s, true)}
+			}
+			pool := &pooled{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}}
+			bare := through(&httputil.ReverseProxy{BufferPool: pool, Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(at)
+				r.Out.Body = io.NopCloser(io.LimitReader(r.Out.Body, r.Out.ContentLength)) // go.dev/issue/40747
+			}})
+			handler := through(transport.New(transport.Options{}, validate()).Handler(at))
+			buf := make([]byte, 64<<10)
+			const turn = 20
+			times := map[*exchanger][]time.Duration{}
+			for b.Loop() {
+				for _, x := range []*exchanger{bare, handler} {
+					before := ratio.ProcessorTime()
+					for range turn {
+						x.run(b, buf)
+					}
+					times[x] = append(times[x], ratio.ProcessorTime()-before)
+				}
+			}
+			b.ReportMetric(quartile(times[handler])/quartile(times[bare]), "processor-ratio")
+			b.ReportMetric((quartile(times[handler])-quartile(times[bare]))/turn, "added-processor-ns")
+			b.ReportMetric(quartile(handler.first)-quartile(bare.first), "first-text-added-ns")
+			b.ReportMetric(handler.allocations(b, buf)-bare.allocations(b, buf), "added-allocs")
+		})
+	}
 }
 
 // quantile returns the time that the given part of the exchanges stayed below.

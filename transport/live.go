@@ -39,7 +39,7 @@ func (x *exchange) show(a *attempt) {
 func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.chainEnded || x.answered && !x.textSent || x.live != nil && x.live != a {
+	if x.chainEnded || x.answered && !x.partSent || x.live != nil && x.live != a {
 		return false, false
 	}
 	x.shownText = x.events.passedText()
@@ -47,7 +47,7 @@ func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
 	if begin = x.live == nil; begin {
 		x.goLive(a)
 	}
-	x.textSent = true
+	x.partSent = true
 	x.emit(b)
 	return begin, true
 }
@@ -184,11 +184,11 @@ func (x *exchange) awaitLive() error {
 	default: // a chain that makes two calls concurrently has returned the other response
 		x.cancel()
 		<-x.live.done
-		if x.textSent {
+		if x.partSent {
 			return errOther
 		}
 	}
-	if x.textSent && x.panicked == nil {
+	if x.partSent && x.panicked == nil {
 		return x.live.cutShort()
 	}
 	return nil

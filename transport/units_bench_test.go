@@ -24,7 +24,7 @@ func chunks15(call, pad bool) (events []string) {
 		chunk(fmt.Sprintf(`{"content":" word%d"}`, i), "null")
 	}
 	if call {
-		chunk(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"look","arguments":""}}]}`, "null")
+		chunk(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"add","arguments":""}}]}`, "null")
 		for _, p := range []string{`{\"`, `n`, `\":`, `1`, `}`} {
 			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":"`+p+`"}}]}`, "null")
 		}

@@ -32,6 +32,10 @@ type Client struct {
 	bare    bool       // its headers have no length, and no body has followed
 	flushed bool
 	over    bool // the exchange has ended
+
+	limit   *time.Timer // ends a Write or Flush that takes writeGrace; nil before the first one
+	limitMu sync.Mutex
+	writing bool // guarded by limitMu: a Write or Flush has begun and not ended
 }
 
 // errOver is the error of a Write that comes after the end of the exchange.
@@ -128,23 +132,39 @@ func (c *Client) Write(p []byte) (n int, err error) {
 		return 0, errOver
 	}
 	c.bare = false
+	defer c.limitWrite(false)
 	for {
-		c.limitWrite(writeGrace)
+		c.limitWrite(true)
 		k, err := c.ResponseWriter.Write(p[n:min(len(p), n+writePiece)])
 		if n += k; err != nil || n >= len(p) {
-			c.limitWrite(0)
 			return n, err
 		}
 	}
 }
 
-// limitWrite sets the time that the next Write or Flush may take; 0 means no limit. Over HTTP/2, a
-// deadline also ends a response to which nothing is written. Over HTTP/1 the server clears it.
-func (c *Client) limitWrite(grace time.Duration) {
-	if grace > 0 {
-		_ = c.control.SetWriteDeadline(time.Now().Add(grace))
-	} else if c.streams {
-		_ = c.control.SetWriteDeadline(time.Time{})
+// limitWrite lets a Write or Flush that begins take writeGrace; with begins false, it has ended. A
+// deadline of the connection would cost more, and over HTTP/2 it also ends a response to which
+// nothing is written. The caller holds c.mu.
+func (c *Client) limitWrite(begins bool) {
+	c.limitMu.Lock()
+	c.writing = begins
+	c.limitMu.Unlock()
+	switch {
+	case !begins:
+		c.limit.Stop()
+	case c.limit == nil:
+		c.limit = time.AfterFunc(writeGrace, c.endWrite)
+	default:
+		c.limit.Reset(writeGrace)
+	}
+}
+
+// endWrite ends the Write or Flush that has begun.
+func (c *Client) endWrite() {
+	c.limitMu.Lock()
+	defer c.limitMu.Unlock()
+	if c.writing {
+		_ = c.control.SetWriteDeadline(time.Now())
 	}
 }
 
@@ -162,8 +182,8 @@ func (c *Client) flush() error {
 		return nil
 	}
 	c.flushed = true
-	c.limitWrite(writeGrace)
-	defer c.limitWrite(0)
+	c.limitWrite(true)
+	defer c.limitWrite(false)
 	if err := c.control.Flush(); !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -290,7 +310,7 @@ func (c *Client) hasBegun() bool {
 func (c *Client) close() {
 	c.mu.Lock()
 	if c.over = true; !c.hijacked {
-		c.limitWrite(writeGrace) // of what net/http writes at the end
+		_ = c.control.SetWriteDeadline(time.Now().Add(writeGrace)) // of what net/http writes at the end
 	}
 	c.mu.Unlock()
 	if c.request != nil {

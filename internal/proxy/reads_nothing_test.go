@@ -1,7 +1,7 @@
 package proxy_test
 
 import (
-	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -33,15 +33,22 @@ func (one) Addr() net.Addr { return &net.TCPAddr{} }
 func TestReadsNothing(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
+	http2 := new(http.Protocols)
+	http2.SetUnencryptedHTTP2(true)
 	for name, c := range map[string]struct {
-		pause time.Duration // of the client, after each 64 KiB
-		idle  time.Duration // of the upstream, in the middle
-		ended time.Duration // the response ends after so long at most
-		whole bool
+		protocols *http.Protocols
+		pause     time.Duration // of the client, after each 64 KiB
+		idle      time.Duration // of the upstream, in the middle
+		ended     time.Duration // the response ends after so long at most
+		whole     bool
 	}{
 		"reads nothing": {pause: 24 * time.Hour, ended: 6 * time.Minute},
 		"reads slowly":  {pause: 4 * time.Minute, ended: 2 * time.Hour, whole: true},
 		"idle upstream": {idle: 30 * time.Minute, ended: time.Hour, whole: true},
+
+		"reads nothing, HTTP/2": {protocols: http2, pause: 24 * time.Hour, ended: 6 * time.Minute},
+		"reads slowly, HTTP/2":  {protocols: http2, pause: 4 * time.Minute, ended: 2 * time.Hour, whole: true},
+		"idle upstream, HTTP/2": {protocols: http2, idle: 30 * time.Minute, ended: time.Hour, whole: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +65,7 @@ func TestReadsNothing(t *testing.T) {
 				})
 				p := proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, nil)
 				start, ended := time.Now(), make(chan time.Duration, 1)
-				s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s := &http.Server{Protocols: c.protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					defer func() { ended <- time.Since(start) }()
 					p.ServeHTTP(w, r)
 				})}
@@ -66,9 +73,14 @@ func TestReadsNothing(t *testing.T) {
 				l := one{make(chan net.Conn, 1)}
 				l.conn <- server
 				go func() { _ = s.Serve(l) }()
-				_, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+				transport := &http.Transport{
+					Protocols: c.protocols, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
+					DialContext: func(context.Context, string, string) (net.Conn, error) { return client, nil },
+				}
+				req, err := http.NewRequest(http.MethodGet, "http://x/", nil)
 				require.NoError(t, err)
-				resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+				req.Close = true
+				resp, err := transport.RoundTrip(req)
 				require.NoError(t, err)
 				read, buf := 0, make([]byte, 64<<10)
 				for err == nil {

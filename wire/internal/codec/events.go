@@ -62,12 +62,27 @@ func NewBuffer(byLine bool) *Buffer { return &Buffer{byLine: byLine, start: -1} 
 // carriage return alone is held too. The error is the one of each, or wraps ErrShape where a
 // bound is exceeded.
 func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
+	return b.split(p, each, nil)
+}
+
+// split is Feed for a Splitter, which may be nil. each is not called for units that match its
+// pattern.
+func (b *Buffer) split(p []byte, each func(Event) (hold bool, err error), r *Splitter) error {
 	if b.text.Len()+len(p) > MaxBody {
 		return Shapef("a stream of more than %d bytes", MaxBody)
 	}
 	b.text.Write(p)
 	for {
 		e, ok := b.next(false)
+		if r != nil {
+			if ok && r.matches(e) {
+				continue
+			}
+			if err := r.deliverRepeats(); err != nil {
+				b.holding = true
+				return err
+			}
+		}
 		if !ok {
 			return b.bound(b.text.Len() - b.at)
 		}

@@ -96,7 +96,7 @@ func NewSplitter(format UnitHandler, known Tree, byLine bool, req *middleware.Re
 // Write adds the next bytes. After an error it takes no more.
 func (r *Splitter) Write(p []byte) (int, error) {
 	if r.err == nil {
-		r.err = r.Buf.Feed(p, r.event)
+		r.err = r.Buf.split(p, r.event, r)
 	}
 	if r.err != nil {
 		return 0, r.err
@@ -181,15 +181,8 @@ func (r *Splitter) event(e Event) (hold bool, err error) {
 	if r.Buf.IsArray() && !r.Lists {
 		return true, errList
 	}
-	bytes := r.Buf.Text()[e.Start:e.End]
-	if known, err := r.repeat.read(bytes); known {
-		if err == nil {
-			r.Buf.put(e, ReleaseNow, nil)
-		}
-		return false, err
-	}
 	u := &r.current
-	*u = Unit{Event: e, Bytes: bytes}
+	*u = Unit{Event: e, Bytes: r.Buf.Text()[e.Start:e.End]}
 	data := strings.TrimSpace(e.Data)
 	if data != "" {
 		r.last = e
@@ -405,6 +398,13 @@ type repeat struct {
 	holes   [maxHoles]hole
 	n       int // of the holes; 0: no unit is known
 	deliver func(text string) error
+
+	// The units that matched the pattern, one after another, and were not delivered. They are
+	// delivered and shown at once.
+	units      int
+	start, end int
+	text       string // of the first unit
+	texts      []byte // of all units, if there are several
 }
 
 const maxHoles = 3
@@ -421,7 +421,7 @@ const (
 
 // Repeats makes u the pattern for the units after it. u is free and shown, and brings the
 // string text and nothing else. The values in differ have no meaning. deliver is called with
-// the text of each following unit that matches the pattern.
+// the joined texts of the following units that match the pattern.
 func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
 	if u.Free && !r.Buf.holding {
@@ -430,13 +430,16 @@ func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjso
 }
 
 // RepeatsPiece is Repeats for a held unit that brings the string piece of a call. deliver is
-// called with the JSON string without its quotes.
+// called with JSON strings without their quotes, joined.
 func (r *Splitter) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
 	if r.Buf.holding && !r.unchanged {
 		r.learn(u, deliver, pieceHole, piece, differ)
 	}
 }
+
+// Repeated returns, while the texts of units are delivered, how many units these are.
+func (r *Splitter) Repeated() int { return r.repeat.units }
 
 func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
 	if u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
@@ -479,28 +482,63 @@ func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text ra
 	r.repeat.fixed[n], r.repeat.n, r.repeat.deliver = u.Bytes[at:], n, deliver
 }
 
-// read reads a unit that differs from the one before in its holes only; false for any other
-// unit.
-func (r *repeat) read(unit string) (known bool, err error) {
-	text, at := "", 0
+// matches reports whether e differs from the unit before it in its holes only, and keeps it for
+// deliverRepeats.
+func (r *Splitter) matches(e Event) bool {
+	p := &r.repeat
+	text, ok := p.match(r.Buf.Text()[e.Start:e.End])
+	if !ok || e.End-e.Start > MaxEvent {
+		return false
+	}
+	switch p.units {
+	case 0:
+		p.start, p.text = e.Start, text
+	case 1:
+		p.texts = append(append(p.texts[:0], p.text...), text...)
+	default:
+		p.texts = append(p.texts, text...)
+	}
+	p.units, p.end = p.units+1, e.End
+	return true
+}
+
+// deliverRepeats delivers the units that matched the pattern.
+func (r *Splitter) deliverRepeats() error {
+	p := &r.repeat
+	if p.units == 0 {
+		return nil
+	}
+	text := p.text
+	if p.units > 1 {
+		text = string(p.texts)
+	}
+	err := p.deliver(text)
+	if p.units = 0; err != nil {
+		return err
+	}
+	r.Buf.put(Event{Start: p.start, End: p.end}, ReleaseNow, nil)
+	return nil
+}
+
+// match returns the text of a unit that differs from the pattern in its holes only; false for
+// any other unit.
+func (r *repeat) match(unit string) (text string, ok bool) {
+	at := 0
 	for i, kind := range r.holes[:r.n] {
 		if !strings.HasPrefix(unit[at:], r.fixed[i]) {
-			return false, nil
+			return "", false
 		}
 		at += len(r.fixed[i])
 		end, ok := kind.end(unit, at)
 		if !ok {
-			return false, nil
+			return "", false
 		}
 		if kind == textHole || kind == pieceHole {
 			text = unit[at:end]
 		}
 		at = end
 	}
-	if r.n == 0 || unit[at:] != r.fixed[r.n] || text == "" {
-		return false, nil
-	}
-	return true, r.deliver(text)
+	return text, r.n > 0 && unit[at:] == r.fixed[r.n] && text != ""
 }
 
 // end returns the end of the value that begins at unit[at], of a string without its quotes;

@@ -542,7 +542,7 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 		it.inSink = true
 		if kind == middleware.PartText {
 			s.Repeats(u, func(text string) error {
-				s.opening.next++
+				s.opening.next += int64(s.Repeated())
 				_ = s.change(at).blocks[n].text.AddRaw(text)
 				return codec.Emit(s.Sink, kind, text)
 			}, delta, v.Get("sequence_number"), v.Get("obfuscation"))
