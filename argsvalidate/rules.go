@@ -286,7 +286,7 @@ func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 		return parseAccepted(call.Arguments)
 	})
 	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, reasked: j.reasked}
-	if p := j.plans[i]; p.declared() {
+	if p := j.allPlans()[i]; p.declared() {
 		c.Tool = *p.tool
 	}
 	return c
@@ -379,7 +379,7 @@ type partialRule interface {
 // decide.
 func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v := &j.verdicts[i]
-	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.plans[i].failedOnlySchema(v) {
+	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.allPlans()[i].failedOnlySchema(v) {
 		return nil
 	}
 	accept, call := withoutIssues(v.Issues), j.ruleCall(i, siblings)
@@ -395,7 +395,7 @@ func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middle
 		case err != nil && ctx.Err() != nil:
 			return run.ContextError(ctx)
 		case err != nil:
-			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.plans[i].tool.Name, err))
+			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.allPlans()[i].tool.Name, err))
 			continue
 		}
 		v.Issues = append(v.Issues, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))]...)
