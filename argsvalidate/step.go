@@ -11,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/loopstate"
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -285,6 +286,12 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 	}
 	if s.attempt >= limit {
 		return []error{ErrExhausted, ErrInvalid}
+	}
+	for _, v := range s.checked.verdicts {
+		if code := firstCode(v.Issues); code == string(rawjson.Size) || code == codeTooMany {
+			s.tally.Note("not asked again: the message is past a limit (" + code + "), and the model would send as much again")
+			return []error{ErrExhausted, ErrInvalid}
+		}
 	}
 	for _, c := range s.checked.calls {
 		if c.Kind == middleware.KindBuiltin {
