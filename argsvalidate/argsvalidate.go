@@ -33,7 +33,7 @@
 //	syntax, trailing_data, utf8   the arguments are not one JSON text
 //	size, depth, number           the arguments exceed the Limits
 //	too_many_calls                the message has more calls than Limits.Calls; on the first call after the limit
-//	duplicate_key                 an object has two members of one key
+//	duplicate_key                 an object has two members of one key; before Tool.Decode and in ForTool also a key that differs in letter case only from a declared property
 //	not_object                    the arguments are JSON, but not an object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool

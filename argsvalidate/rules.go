@@ -1,7 +1,9 @@
 package argsvalidate
 
 import (
+	"cmp"
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,10 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -46,9 +51,10 @@ type Call struct {
 	Siblings            []middleware.ToolCall // the other calls of the message, as sent: first the calls after this one, then the calls before it
 	Request             *middleware.Request   // the request of the step, without its failed turns; never nil. In Validator.Validate it holds only the tools
 
-	reasked bool // in a re-ask
-	notes   *noteList
-	read    func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
+	reasked  bool       // in a re-ask
+	declared *view.View // what the tool's schema declares; nil means nothing
+	notes    *noteList
+	read     func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
 }
 
 // parsed returns the parsed arguments. A rule may have replaced Arguments.
@@ -119,7 +125,9 @@ func (v *Validator) ruleName(n int) string {
 
 // ForTool returns a rule for one tool that gets the arguments decoded by
 // encoding/json. Arguments that do not decode into an A are an issue with the
-// code decode.
+// code decode. A key that differs in letter case only from a declared property, or from
+// another key, is an issue with the code duplicate_key: encoding/json decodes both into
+// one field.
 func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call) ([]middleware.Issue, error)) Rule {
 	return forTools{[]string{tool}, func(ctx context.Context, c *Call) ([]middleware.Issue, error) {
 		if c.Name != tool {
@@ -129,11 +137,17 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if err != nil {
 			return nil, err
 		}
+		if issues := foldedKeys(c.declared, doc.Root()); issues != nil {
+			return issues, nil
+		}
 		if twin := keyWithTwin(doc.Root()); twin.Exists() {
-			return issue(codeDecode, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
+			return issue(codeDuplicateKey, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
 		}
 		var args A
 		if err := unmarshal(doc.Root(), &args); err != nil {
+			if v, why := refusedValue(doc.Root(), reflect.TypeFor[A]()); why != nil {
+				return issue(codeDecode, v.Pointer(), "this value cannot be decoded: "+schema.Clip(why.Error())), nil
+			}
 			return unmarshalIssues(doc.Root(), err), nil
 		}
 		return check(ctx, args, c)
@@ -197,7 +211,7 @@ func keyWithTwin(v rawjson.Value) rawjson.Value {
 	keys := map[string]bool{}
 	for child := range v.Each() {
 		if child.IsMember() {
-			folded := strings.ToLower(child.Key())
+			folded := foldCase(child.Key())
 			if keys[folded] {
 				return child
 			}
@@ -208,6 +222,75 @@ func keyWithTwin(v rawjson.Value) rawjson.Value {
 		}
 	}
 	return rawjson.Value{}
+}
+
+// foldCase maps keys that encoding/json decodes into the same field to one text.
+func foldCase(key string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, key)
+}
+
+// foldedKeys returns an issue for each member that encoding/json takes for a declared property,
+// although its key has another letter case: no schema has validated it as that property.
+func foldedKeys(tool *view.View, root rawjson.Value) (issues []middleware.Issue) {
+	var pointers rawjson.Pointers
+	var walk func(v rawjson.Value)
+	walk = func(v rawjson.Value) {
+		var declared *view.Declared
+		if v.Kind() == rawjson.Object {
+			declared = tool.Declared(tool.At(pointers.Of(v)))
+		}
+		for child := range v.Each() {
+			if declared != nil && !declared.Has(child.Key()) {
+				if names := declared.Folded(foldCase(child.Key()), foldCase); len(names) > 0 && len(issues) < schema.MaxIssues {
+					issues = append(issues, issue(codeDuplicateKey, pointers.Of(child),
+						"this key differs in letter case only from the declared property "+text.Name(names[0])+"; send that one")...)
+				}
+			}
+			walk(child)
+		}
+	}
+	walk(root)
+	return issues
+}
+
+// refusedValue returns the first value that a type with a decoding of its own, such as time.Time,
+// refuses, and its error. t is the type that v is decoded into.
+func refusedValue(v rawjson.Value, t reflect.Type) (rawjson.Value, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	into := reflect.New(t).Interface()
+	_, decodes := into.(json.Unmarshaler)
+	if _, reads := into.(encoding.TextUnmarshaler); decodes || reads {
+		return v, json.Unmarshal([]byte(v.Raw()), into)
+	}
+	for child := range v.Each() {
+		var of reflect.Type
+		switch t.Kind() {
+		case reflect.Slice, reflect.Array, reflect.Map:
+			of = t.Elem()
+		case reflect.Struct:
+			for _, f := range reflect.VisibleFields(t) {
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if strings.EqualFold(cmp.Or(name, f.Name), child.Key()) {
+					of = f.Type
+				}
+			}
+		}
+		if of == nil {
+			continue
+		}
+		if found, err := refusedValue(child, of); err != nil {
+			return found, err
+		}
+	}
+	return rawjson.Value{}, nil
 }
 
 // unmarshalIssues describes an error of encoding/json without Go names. It leaves
@@ -287,7 +370,7 @@ func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 	})
 	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, reasked: j.reasked}
 	if p := j.allPlans()[i]; p.declared() {
-		c.Tool = *p.tool
+		c.Tool, c.declared = *p.tool, p.compiled.view()
 	}
 	return c
 }
