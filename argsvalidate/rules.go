@@ -17,7 +17,6 @@ import (
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
-	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -137,11 +136,8 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if err != nil {
 			return nil, err
 		}
-		if issues := foldedKeys(c.declared, doc.Root()); issues != nil {
+		if issues := foldedKeys(c.declared, doc.Root(), true); issues != nil {
 			return issues, nil
-		}
-		if twin := keyWithTwin(doc.Root()); twin.Exists() {
-			return issue(codeDuplicateKey, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
 		}
 		var args A
 		if err := unmarshal(doc.Root(), &args); err != nil {
@@ -204,26 +200,6 @@ func unmarshal(v rawjson.Value, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-// keyWithTwin returns a member whose key differs from another key of the same
-// object only in letter case. encoding/json decodes both into one field, so a
-// rule would see another value than the tool.
-func keyWithTwin(v rawjson.Value) rawjson.Value {
-	keys := map[string]bool{}
-	for child := range v.Each() {
-		if child.IsMember() {
-			folded := foldCase(child.Key())
-			if keys[folded] {
-				return child
-			}
-			keys[folded] = true
-		}
-		if twin := keyWithTwin(child); twin.Exists() {
-			return twin
-		}
-	}
-	return rawjson.Value{}
-}
-
 // foldCase maps keys that encoding/json decodes into the same field to one text.
 func foldCase(key string) string {
 	return strings.Map(func(r rune) rune {
@@ -235,9 +211,10 @@ func foldCase(key string) string {
 	}, key)
 }
 
-// foldedKeys returns an issue for each member that encoding/json takes for a declared property,
-// although its key has another letter case: no schema has validated it as that property.
-func foldedKeys(tool *view.View, root rawjson.Value) (issues []middleware.Issue) {
+// foldedKeys returns an issue for each undeclared member that encoding/json takes for a declared
+// property, because the keys differ in letter case only: no schema has validated it as that
+// property. With twins it does so for a member that encoding/json takes for one before it.
+func foldedKeys(tool *view.View, root rawjson.Value, twins bool) (issues []middleware.Issue) {
 	var pointers rawjson.Pointers
 	var walk func(v rawjson.Value)
 	walk = func(v rawjson.Value) {
@@ -245,12 +222,16 @@ func foldedKeys(tool *view.View, root rawjson.Value) (issues []middleware.Issue)
 		if v.Kind() == rawjson.Object {
 			declared = tool.Declared(tool.At(pointers.Of(v)))
 		}
+		keys := map[string]bool{}
 		for child := range v.Each() {
-			if declared != nil && !declared.Has(child.Key()) {
-				if names := declared.Folded(foldCase(child.Key()), foldCase); len(names) > 0 && len(issues) < schema.MaxIssues {
+			if declared != nil {
+				folded := foldCase(child.Key())
+				twin := twins && keys[folded] || len(declared.Folded(folded, foldCase)) > 0
+				if twin && !declared.Has(child.Key()) && len(issues) < schema.MaxIssues {
 					issues = append(issues, issue(codeDuplicateKey, pointers.Of(child),
-						"this key differs in letter case only from the declared property "+text.Name(names[0])+"; send that one")...)
+						"this key differs in letter case only from a declared one, or from another one here; send one of them, as it is declared")...)
 				}
+				keys[folded] = true
 			}
 			walk(child)
 		}
@@ -283,11 +264,10 @@ func refusedValue(v rawjson.Value, t reflect.Type) (rawjson.Value, error) {
 				}
 			}
 		}
-		if of == nil {
-			continue
-		}
-		if found, err := refusedValue(child, of); err != nil {
-			return found, err
+		if of != nil {
+			if found, err := refusedValue(child, of); err != nil {
+				return found, err
+			}
 		}
 	}
 	return rawjson.Value{}, nil

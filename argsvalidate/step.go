@@ -288,14 +288,12 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	for _, v := range s.checked.verdicts {
-		if code := firstCode(v.Issues); code == string(rawjson.Size) || code == codeTooMany {
+		switch code := firstCode(v.Issues); {
+		case code == string(rawjson.Size) || code == codeTooMany:
 			s.tally.Note("not asked again: the message is past a limit (" + code + "), and the model would send as much again")
 			return []error{ErrExhausted, ErrInvalid}
-		}
-	}
-	for _, c := range s.checked.calls {
-		if c.Kind == middleware.KindBuiltin {
-			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", text.Label(c.Name)))
+		case v.Call.Kind == middleware.KindBuiltin:
+			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", text.Label(v.Call.Name)))
 			return []error{ErrExhausted, ErrInvalid}
 		}
 	}

@@ -22,7 +22,6 @@ type requestTools struct {
 	v             *Validator
 	req           *middleware.Request
 	plans         []toolPlan      // of the declared tools that were looked up
-	first         [1]toolPlan     // the memory of plans, for a step with calls to one tool
 	names         []string        // see available
 	announcements *announce.Tools // see announced
 	variants      *mend.Names     // see match
@@ -40,9 +39,6 @@ func (t *requestTools) find(name, space string) toolPlan {
 	}
 	p := t.v.plan(t.req.Tools, name, space)
 	if p.declared() {
-		if t.plans == nil {
-			t.plans = t.first[:0]
-		}
 		t.plans = append(t.plans, p)
 	}
 	return p

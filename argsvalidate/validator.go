@@ -129,10 +129,8 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 // Validate is ValidateTurn for the calls of one message without a
 // conversation: the request that rules see holds only the tools.
 func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls ...middleware.ToolCall) ([]middleware.Verdict, error) {
-	if len(calls) == 1 && len(v.o.Rules) == 0 && validated(calls[0].Kind) {
-		if c := calls[0]; v.validAtOnce(v.plan(tools, c.Name, c.Namespace), c.Arguments) {
-			return []middleware.Verdict{{Call: c}}, nil
-		}
+	if c := calls; len(c) == 1 && len(v.o.Rules) == 0 && validated(c[0].Kind) && v.validAtOnce(v.plan(tools, c[0].Name, c[0].Namespace), c[0].Arguments) {
+		return []middleware.Verdict{{Call: c[0]}}, nil
 	}
 	return v.ValidateTurn(ctx, Turn{Request: &middleware.Request{Tools: tools}, Calls: calls})
 }

@@ -47,9 +47,9 @@ type reader struct {
 // issues each time even if there are too many; and the issues, because one fault, such as
 // required, makes several.
 func (s *Schema) issues(all []fault, root rawjson.Value, most int, suggest *int) []middleware.Issue {
-	work := min(*suggest, 4*maxComparing)
-	r := &reader{s: s, most: most, instance: root.Indexed(), work: work, described: map[description]string{}, branched: map[rawjson.Value]string{}}
-	defer func() { *suggest -= work - r.work }()
+	r := &reader{s: s, most: most, instance: root.Indexed(), work: min(*suggest, 4*maxComparing), described: map[description]string{}, branched: map[rawjson.Value]string{}}
+	*suggest -= r.work
+	defer func() { *suggest += r.work }()
 	faults := r.locateAll(all)
 	slices.SortFunc(faults, func(a, b locatedFault) int {
 		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))

@@ -87,14 +87,10 @@ func (l *linter) inner(t *tool) {
 // values checks the enum of a schema against its type, and its default against the enum.
 func (l *linter) values(t *tool, n rawjson.Value) {
 	enum, kind, preset := n.Get("enum"), n.Get("type"), n.Get("default")
-	if enum.Len() == 0 {
-		return
-	}
-	accepted := acceptedBy("type", kind)
-	if kind.Exists() && !slices.ContainsFunc(slices.Collect(enum.Each()), accepted) {
+	if kind.Exists() && enum.Len() > 0 && !slices.ContainsFunc(slices.Collect(enum.Each()), acceptedBy("type", kind)) {
 		l.at(t.schemaAt.of(n), "enum-type", Error, t.name, "no value can be valid: no value of the enum has the type %s", text.Clip(kind.Raw(), maxName))
 	}
-	if preset.Exists() && preset.Kind() != rawjson.Null && !acceptedBy("enum", enum)(preset) {
+	if preset.Exists() && enum.Len() > 0 && preset.Kind() != rawjson.Null && !acceptedBy("enum", enum)(preset) {
 		l.at(t.schemaAt.of(preset), "default-enum", Warning, t.name, "the default is no value of the enum: a call that sends it is refused")
 	}
 }
