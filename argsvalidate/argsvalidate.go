@@ -33,7 +33,7 @@
 //	syntax, trailing_data, utf8   the arguments are not one JSON text
 //	size, depth, number           the arguments exceed the Limits
 //	too_many_calls                the message has more calls than Limits.Calls; on the first call after the limit
-//	duplicate_key                 an object has two members of one key
+//	duplicate_key                 an object has two members of one key; before Tool.Decode and in ForTool also a key that differs in letter case only from a declared property
 //	not_object                    the arguments are JSON, but not an object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
@@ -283,15 +283,15 @@ func (c *Constrain) UnmarshalText(word []byte) error { return constrainWords.Par
 // Limits limit the calls of one message and the arguments of one call. A zero
 // field means its default.
 type Limits struct {
-	Bytes    int // of arguments; default 1 MiB; longer arguments are rejected without parsing
+	Bytes    int // of arguments; default 1 MiB; longer arguments are rejected without parsing, and their message is not re-asked
 	Depth    int // of nested objects and arrays; at most 512, default 64
 	Number   int // characters of one number; at most 10,000, default 1,000
 	Exponent int // of one number, positive or negative; at most 10,000, default 400
 	// Calls is the number of calls of one message that are validated; at most
-	// 65,536, default 128. A message with more calls is invalid. The first
-	// call after the limit has the issue too_many_calls, further calls have
-	// the issue undecided, and a re-ask contains none of them. The calls within
-	// the limit are validated as usual, and DropInvalid keeps the valid calls.
+	// 65,536, default 128. A message with more calls is invalid, and is not
+	// re-asked. The first call after the limit has the issue too_many_calls,
+	// and further calls have the issue undecided. The calls within the limit
+	// are validated as usual, and DropInvalid keeps the valid calls.
 	Calls int
 	// Turns is the number of bytes of text and arguments that failed turns add
 	// to a request; default 1 MiB. The oldest turns are left out first. The

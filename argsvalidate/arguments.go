@@ -26,7 +26,7 @@ type examined struct {
 // examine validates arguments without repairs and rules. It reduces the budget left.
 func (j *validation) examine(ctx context.Context, p toolPlan, args string, left *schema.Budget) examined {
 	if p.declared() && j.v.surelyValid(p, args) {
-		return examined{text: args, issues: j.decode(ctx, p.tool, args)}
+		return examined{text: args, issues: j.decode(ctx, p, args)}
 	}
 	e := examined{text: args}
 	if t := strings.TrimSpace(args); t == "" || t == "null" {
@@ -92,7 +92,7 @@ func (j *validation) againstTool(ctx context.Context, e *examined, p toolPlan, l
 		}
 	}
 	if len(e.issues) == 0 {
-		e.issues = j.decode(ctx, p.tool, e.text)
+		e.issues = j.decode(ctx, p, e.text)
 	}
 }
 
@@ -158,9 +158,14 @@ func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled,
 
 // decode calls Tool.Decode. If it panics or times out, the call is undecided: the
 // call may be correct.
-func (j *validation) decode(ctx context.Context, t *middleware.Tool, args string) []middleware.Issue {
+func (j *validation) decode(ctx context.Context, p toolPlan, args string) []middleware.Issue {
+	t := p.tool
 	if t.Decode == nil {
 		return nil
+	}
+	doc, _ := parseAccepted(args) // they have been parsed before
+	if issues := foldedKeys(p.compiled.view(), doc.Root(), false); issues != nil {
+		return issues
 	}
 	issues, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) ([]middleware.Issue, error) { return decodeIssues(t.Decode(args)), nil })
 	switch {

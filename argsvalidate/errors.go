@@ -49,7 +49,7 @@ type Error struct {
 
 // newError returns an Error with the verdicts of j.
 func (j *validation) newError(reasons ...error) *Error {
-	return &Error{Verdicts: j.verdicts, reasons: reasons, plans: slices.Clone(j.plans)}
+	return &Error{Verdicts: j.verdicts, reasons: reasons, plans: slices.Clone(j.allPlans())}
 }
 
 // maxNamed is the number of calls that an error text names.

@@ -284,7 +284,8 @@ func (f *feedback) writeSchemas(issues []middleware.Issue) {
 		if slices.ContainsFunc(places, func(other string) bool { return at != other && strings.HasPrefix(at, other+"/") }) {
 			continue
 		}
-		part := fmt.Sprintf("%s: %s", text.Name(middleware.Issue{Pointer: at}.Path()), text.OneLine(f.tool.At(at).Text()))
+		raw := f.tool.At(at).Text()
+		part := fmt.Sprintf("%s: %s", text.Name(middleware.Issue{Pointer: at}.Path()), text.OneLine(raw[:min(len(raw), 16*maxExcerpt)]))
 		if !slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}

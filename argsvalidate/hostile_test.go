@@ -120,7 +120,7 @@ func TestForToolRefusesKeysThatDifferInCaseOnly(t *testing.T) {
 		return nil, nil
 	})
 	pay := tool("pay", `{"properties":{"amount":{"type":"integer"}}}`)
-	require.Equal(t, []string{"decode"}, codes(verdictOf(t, withRules(rule), pay, `{"amount": 5000, "Amount": 1}`)))
+	require.Equal(t, []string{"duplicate_key"}, codes(verdictOf(t, withRules(rule), pay, `{"amount": 5000, "Amount": 1}`)))
 	require.True(t, verdictOf(t, withRules(rule), pay, `{"amount": 5}`).OK())
 }
 

@@ -91,7 +91,7 @@ func (b *keptBatch) setVerdicts(j *validation, at []int) {
 		}
 		verdict := j.verdicts[n]
 		verdict.Call = b.message.ToolCalls[i]
-		b.inLastTurn[i], b.verdicts[i], b.plans[i] = true, verdict, j.plans[n]
+		b.inLastTurn[i], b.verdicts[i], b.plans[i] = true, verdict, j.allPlans()[n]
 	}
 }
 

@@ -35,10 +35,7 @@ func (s *validateStep) reask(ctx context.Context, sent middleware.Message) {
 // failedTurn returns the failed message and the replies to its calls. Replaced ids are
 // numbered across all failed turns of the request, so that they are unique.
 func (s *validateStep) failedTurn(ctx context.Context, sent middleware.Message) []middleware.Message {
-	n := len(s.checked.calls)
-	echo := s.last.Message
-	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
-	echo = echo.Clone()
+	echo := s.last.Message.Clone()
 	for i, c := range history.FixAnswer(s.asked, sent).ToolCalls {
 		if sent.ToolCalls[i].ID != echo.ToolCalls[i].ID {
 			echo.ToolCalls[i].ID = c.ID

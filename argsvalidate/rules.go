@@ -1,7 +1,9 @@
 package argsvalidate
 
 import (
+	"cmp"
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -46,9 +50,10 @@ type Call struct {
 	Siblings            []middleware.ToolCall // the other calls of the message, as sent: first the calls after this one, then the calls before it
 	Request             *middleware.Request   // the request of the step, without its failed turns; never nil. In Validator.Validate it holds only the tools
 
-	reasked bool // in a re-ask
-	notes   *noteList
-	read    func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
+	reasked  bool       // in a re-ask
+	declared *view.View // what the tool's schema declares; nil means nothing
+	notes    *noteList
+	read     func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
 }
 
 // parsed returns the parsed arguments. A rule may have replaced Arguments.
@@ -119,7 +124,9 @@ func (v *Validator) ruleName(n int) string {
 
 // ForTool returns a rule for one tool that gets the arguments decoded by
 // encoding/json. Arguments that do not decode into an A are an issue with the
-// code decode.
+// code decode. A key that differs in letter case only from a declared property, or from
+// another key, is an issue with the code duplicate_key: encoding/json decodes both into
+// one field.
 func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call) ([]middleware.Issue, error)) Rule {
 	return forTools{[]string{tool}, func(ctx context.Context, c *Call) ([]middleware.Issue, error) {
 		if c.Name != tool {
@@ -129,11 +136,14 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if err != nil {
 			return nil, err
 		}
-		if twin := keyWithTwin(doc.Root()); twin.Exists() {
-			return issue(codeDecode, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
+		if issues := foldedKeys(c.declared, doc.Root(), true); issues != nil {
+			return issues, nil
 		}
 		var args A
 		if err := unmarshal(doc.Root(), &args); err != nil {
+			if v, why := refusedValue(doc.Root(), reflect.TypeFor[A]()); why != nil {
+				return issue(codeDecode, v.Pointer(), "this value cannot be decoded: "+schema.Clip(why.Error())), nil
+			}
 			return unmarshalIssues(doc.Root(), err), nil
 		}
 		return check(ctx, args, c)
@@ -190,24 +200,77 @@ func unmarshal(v rawjson.Value, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-// keyWithTwin returns a member whose key differs from another key of the same
-// object only in letter case. encoding/json decodes both into one field, so a
-// rule would see another value than the tool.
-func keyWithTwin(v rawjson.Value) rawjson.Value {
-	keys := map[string]bool{}
-	for child := range v.Each() {
-		if child.IsMember() {
-			folded := strings.ToLower(child.Key())
-			if keys[folded] {
-				return child
-			}
-			keys[folded] = true
+// foldCase maps keys that encoding/json decodes into the same field to one text.
+func foldCase(key string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
 		}
-		if twin := keyWithTwin(child); twin.Exists() {
-			return twin
+		return least
+	}, key)
+}
+
+// foldedKeys returns an issue for each undeclared member that encoding/json takes for a declared
+// property, because the keys differ in letter case only: no schema has validated it as that
+// property. With twins it does so for a member that encoding/json takes for one before it.
+func foldedKeys(tool *view.View, root rawjson.Value, twins bool) (issues []middleware.Issue) {
+	var pointers rawjson.Pointers
+	var walk func(v rawjson.Value)
+	walk = func(v rawjson.Value) {
+		var declared *view.Declared
+		if v.Kind() == rawjson.Object {
+			declared = tool.Declared(tool.At(pointers.Of(v)))
+		}
+		keys := map[string]bool{}
+		for child := range v.Each() {
+			if declared != nil {
+				folded := foldCase(child.Key())
+				twin := twins && keys[folded] || len(declared.Folded(folded, foldCase)) > 0
+				if twin && !declared.Has(child.Key()) && len(issues) < schema.MaxIssues {
+					issues = append(issues, issue(codeDuplicateKey, pointers.Of(child),
+						"this key differs in letter case only from a declared one, or from another one here; send one of them, as it is declared")...)
+				}
+				keys[folded] = true
+			}
+			walk(child)
 		}
 	}
-	return rawjson.Value{}
+	walk(root)
+	return issues
+}
+
+// refusedValue returns the first value that a type with a decoding of its own, such as time.Time,
+// refuses, and its error. t is the type that v is decoded into.
+func refusedValue(v rawjson.Value, t reflect.Type) (rawjson.Value, error) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	into := reflect.New(t).Interface()
+	_, decodes := into.(json.Unmarshaler)
+	if _, reads := into.(encoding.TextUnmarshaler); decodes || reads {
+		return v, json.Unmarshal([]byte(v.Raw()), into)
+	}
+	for child := range v.Each() {
+		var of reflect.Type
+		switch t.Kind() {
+		case reflect.Slice, reflect.Array, reflect.Map:
+			of = t.Elem()
+		case reflect.Struct:
+			for _, f := range reflect.VisibleFields(t) {
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if strings.EqualFold(cmp.Or(name, f.Name), child.Key()) {
+					of = f.Type
+				}
+			}
+		}
+		if of != nil {
+			if found, err := refusedValue(child, of); err != nil {
+				return found, err
+			}
+		}
+	}
+	return rawjson.Value{}, nil
 }
 
 // unmarshalIssues describes an error of encoding/json without Go names. It leaves
@@ -286,8 +349,8 @@ func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 		return parseAccepted(call.Arguments)
 	})
 	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req.Loaded(), reasked: j.reasked}
-	if p := j.plans[i]; p.declared() {
-		c.Tool = *p.tool
+	if p := j.allPlans()[i]; p.declared() {
+		c.Tool, c.declared = *p.tool, p.compiled.view()
 	}
 	return c
 }
@@ -379,7 +442,7 @@ type partialRule interface {
 // decide.
 func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v := &j.verdicts[i]
-	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.plans[i].failedOnlySchema(v) {
+	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.allPlans()[i].failedOnlySchema(v) {
 		return nil
 	}
 	accept, call := withoutIssues(v.Issues), j.ruleCall(i, siblings)
@@ -395,7 +458,7 @@ func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middle
 		case err != nil && ctx.Err() != nil:
 			return run.ContextError(ctx)
 		case err != nil:
-			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.plans[i].tool.Name, err))
+			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.allPlans()[i].tool.Name, err))
 			continue
 		}
 		v.Issues = append(v.Issues, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))]...)

@@ -11,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/history"
 	"github.com/toolmend/toolmend/internal/loopstate"
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -286,9 +287,13 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 	if s.attempt >= limit {
 		return []error{ErrExhausted, ErrInvalid}
 	}
-	for _, c := range s.checked.calls {
-		if c.Kind == middleware.KindBuiltin {
-			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", text.Label(c.Name)))
+	for _, v := range s.checked.verdicts {
+		switch code := firstCode(v.Issues); {
+		case code == string(rawjson.Size) || code == codeTooMany:
+			s.tally.Note("not asked again: the message is past a limit (" + code + "), and the model would send as much again")
+			return []error{ErrExhausted, ErrInvalid}
+		case v.Call.Kind == middleware.KindBuiltin:
+			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", text.Label(v.Call.Name)))
 			return []error{ErrExhausted, ErrInvalid}
 		}
 	}

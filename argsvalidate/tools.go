@@ -171,7 +171,7 @@ func (p toolPlan) notes() []string {
 // surelyValid returns true if one scan, without parsing, shows that the arguments are
 // valid and have nothing to strip. If it returns false, they may be valid too.
 func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
-	if p.compiled.schema == nil || p.options.Properties != BySchema {
+	if v.noScan || p.compiled.schema == nil || p.options.Properties != BySchema {
 		return false
 	}
 	empties := schema.AllowEmpty // WhenInvalid and Off leave a valid call alone
@@ -185,6 +185,12 @@ func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
 		return false
 	}
 	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties)
+}
+
+// validAtOnce reports whether the verdict on a call is certain after one scan of its arguments: the call is valid, and
+// there is nothing to change, to decode and to note. The request's choice and rules may still reject it.
+func (v *Validator) validAtOnce(p toolPlan, arguments string) bool {
+	return p.declared() && p.tool.Decode == nil && len(p.compiled.notes) == 0 && v.surelyValid(p, arguments)
 }
 
 // compiled holds everything that is derived from one schema text.

@@ -10,7 +10,6 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
 
 const callsLimit = 128 // the default of Limits.Calls
@@ -66,22 +65,36 @@ func TestTooManyCallsAreNotValidated(t *testing.T) {
 	require.NoError(t, err, "as many as are allowed")
 }
 
-func TestTooManyCallsAreSentBackCut(t *testing.T) {
+// TestPastALimit: a message that a re-ask cannot mend ends the step after one model call, as the
+// last attempt would.
+func TestPastALimit(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
-		decoded := 0
-		out := run(t, argsvalidate.Options{Batch: policy}, request(counted(&decoded)), answer(counts(300, 5)...), answer(call("d", "count", `{"n":1}`)))
-		require.NoError(t, out.err)
-		require.Equal(t, middleware.Valid, out.report.Status)
-		require.Len(t, out.resp.Message.ToolCalls, 1)
-		require.NoError(t, middlewaretest.Check(middlewaretest.OpenAI, out.asked[1]))
-		echo, replies := out.told(2)[0], out.told(2)[1:]
-		require.Len(t, echo.ToolCalls, callsLimit)
-		require.Len(t, replies, callsLimit)
-		require.Contains(t, replies[0].Text(), "its message holds too many tool calls")
-		require.Contains(t, replies[5].Text(), "wanted integer")
-		require.Equal(t, 1, strings.Count(replies[callsLimit-1].Text(), "300 tool calls"))
+	for name, c := range map[string]struct {
+		calls []middleware.ToolCall
+		code  string
+	}{
+		"calls":     {counts(300, 5), "too_many_calls"},
+		"arguments": {[]middleware.ToolCall{call("a", "count", `{"n":1}`), call("b", "count", `{"n":`+strings.Repeat(" ", 1<<20)+`1}`)}, "size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, policy := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
+				decoded := 0
+				out := run(t, argsvalidate.Options{Batch: policy}, request(counted(&decoded)), answer(c.calls...))
+				require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+				require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
+				require.ErrorContains(t, out.err, "after 1 attempt")
+				require.Contains(t, out.report.Notes, "not asked again: the message is past a limit ("+c.code+"), and the model would send as much again")
+				out = run(t, argsvalidate.Options{Batch: policy, OnExhausted: middleware.Pass}, request(counted(&decoded)), answer(c.calls...))
+				require.NoError(t, out.err)
+				require.Equal(t, middleware.Invalid, out.report.Status)
+				require.Len(t, out.resp.Message.ToolCalls, len(c.calls))
+			}
+		})
 	}
+	decoded := 0
+	deep := call("a", "count", `{"n":`+strings.Repeat("[", 100)+strings.Repeat("]", 100)+`}`)
+	run(t, argsvalidate.Options{MaxAttempts: 2}, request(counted(&decoded)), answer(deep), answer(counts(1)...)) // a model can send less depth
 }
 
 func TestTooManyCallsWhenExhausted(t *testing.T) {
@@ -122,11 +135,11 @@ func TestTooManyCallsWhenExhausted(t *testing.T) {
 func TestTooManyCallsKeepWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	decoded := 0
-	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(counted(&decoded)), answer(counts(2, 1)...),
-		answer(counts(300)...), answer(call("c1", "count", `{"n":1}`)))
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: middleware.DropInvalid}, request(counted(&decoded)), answer(counts(2, 1)...),
+		answer(counts(300)...))
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Valid, out.report.Status)
-	require.Equal(t, []string{`{"n":0}`, `{"n":1}`}, out.arguments())
+	require.Equal(t, []string{`{"n":0}`}, out.arguments())
 }
 
 func TestLimitsCalls(t *testing.T) {

@@ -23,6 +23,7 @@ type Validator struct {
 	o       Options
 	perTool []string // the names in o.PerTool, in order
 	schemas *schema.Cache[*compiled]
+	noScan  bool // surelyValid is false, for tests
 }
 
 // NewValidator returns a Validator. It panics if o.Validate fails.
@@ -128,6 +129,9 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 // Validate is ValidateTurn for the calls of one message without a
 // conversation: the request that rules see holds only the tools.
 func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls ...middleware.ToolCall) ([]middleware.Verdict, error) {
+	if c := calls; len(c) == 1 && len(v.o.Rules) == 0 && validated(c[0].Kind) && v.validAtOnce(v.plan(tools, c[0].Name, c[0].Namespace), c[0].Arguments) {
+		return []middleware.Verdict{{Call: c[0]}}, nil
+	}
 	return v.ValidateTurn(ctx, Turn{Request: &middleware.Request{Tools: tools}, Calls: calls})
 }
 
@@ -189,7 +193,7 @@ type validation struct {
 	tools        *requestTools
 	calls        []middleware.ToolCall // within Limits.Calls
 	excess       []middleware.ToolCall // the calls past that limit
-	plans        []toolPlan            // the plan of each of calls
+	plans        []toolPlan            // the plan of each of calls; see allPlans
 	docs         []*rawjson.Doc        // the parsed arguments of calls; see doc
 	verdicts     []middleware.Verdict  // of calls, then of excess
 	notes        []string
@@ -231,8 +235,12 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 			j.markUndecided(i)
 			return run.ContextError(ctx)
 		}
-		j.plans[i] = j.tools.find(c.Name, c.Namespace)
-		j.notes = append(j.notes, j.plans[i].notes()...)
+		p := j.tools.find(c.Name, c.Namespace)
+		if j.v.validAtOnce(p, c.Arguments) {
+			continue
+		}
+		j.allPlans()[i] = p
+		j.notes = append(j.notes, p.notes()...)
 		if !cutOff {
 			j.checkCall(ctx, i)
 		}
@@ -248,7 +256,6 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 // initVerdicts makes the verdicts. The verdicts on calls past the limit are final.
 func (j *validation) initVerdicts() {
 	all := len(j.calls) + len(j.excess)
-	j.plans = make([]toolPlan, len(j.calls))
 	j.verdicts = make([]middleware.Verdict, all)
 	for i, c := range j.calls {
 		j.verdicts[i].Call = c
@@ -262,6 +269,19 @@ func (j *validation) initVerdicts() {
 	}
 	j.verdicts[len(j.calls)].Issues = issue(codeTooMany, "",
 		fmt.Sprintf("the message holds %d tool calls, and at most %d are accepted in one message", all, len(j.calls)))
+}
+
+// allPlans returns the plan of each of calls. validate looks up none if all calls were valid at once.
+func (j *validation) allPlans() []toolPlan {
+	if j.plans == nil && len(j.calls) > 0 {
+		j.plans = make([]toolPlan, len(j.calls))
+		for i, c := range j.calls {
+			if validated(c.Kind) {
+				j.plans[i] = j.tools.find(c.Name, c.Namespace)
+			}
+		}
+	}
+	return j.plans
 }
 
 // checkCall sets the verdict on one function call, without the rules.
@@ -400,8 +420,8 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 		for i++; j.verdicts[i].OK(); i++ {
 		}
 		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, withoutCall: alone, hints: &j.tools.hints}
-		if i < len(j.plans) && j.plans[i].declared() {
-			p := j.plans[i]
+		if plans := j.allPlans(); i < len(plans) && plans[i].declared() {
+			p := plans[i]
 			in.Tool, in.Declared, in.compiled, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
 		if in.Available = j.tools.available(); firstCode(verdict.Issues) == codeUnknownTool {

@@ -21,6 +21,7 @@ package mend
 import (
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
@@ -48,13 +49,16 @@ type Input struct {
 
 // Schema is a JSON Schema, read once for the repairs of many calls. It is immutable
 // and safe for concurrent use. ReadSchema makes it.
-type Schema struct{ view *view.View }
+type Schema struct {
+	view  *view.View
+	enums sync.Map // map[string][]string by *view.Node; see enumTexts
+}
 
 // ReadSchema reads a schema for Input. From a schema that cannot be read, Arguments
 // learns nothing: it then applies only the rules that need no schema.
 func ReadSchema(parameters json.RawMessage) *Schema {
 	v, _ := view.Read(parameters)
-	return &Schema{v}
+	return &Schema{view: v}
 }
 
 // Arguments returns valid arguments in place of in.Arguments, and the changes in

@@ -3,6 +3,7 @@ package mend
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -17,36 +18,33 @@ const (
 	maxBytes      = 4 << 20 // bytes of all candidates, above minCandidates
 	maxRounds     = 4       // rounds: a fix may need another one below it, as "[\"1\"]" for an array of integers
 	maxReduced    = 8       // fixes of one round that are also tried without each other
-	maxPlaces     = 512     // places with faults in one candidate
-	maxPlaceBytes = 8 << 20 // places times bytes: each place is found by a walk
+	maxPlaces     = 1000    // places with faults in one candidate
+	maxWalked     = 1 << 20 // members of the objects of these places: the fix of a key reads all of its object
 )
 
 // unlimited are the limits for text that Input.Validate has accepted or validates next.
 var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 
 // mender searches for a repair of one call. It is not safe for concurrent use. It
-// caches objects of the current candidate and enums of the schema, because a round
-// looks them up again for each fault.
+// caches objects of the current candidate, because a round looks them up again for
+// each fault.
 type mender struct {
 	rules  set
 	in     Input
 	schema *view.View // nil if the schema cannot be read
 	budget int        // candidates that may still be validated
 
-	doc      *rawjson.Doc                       // the document of objects
-	objects  map[string]*object                 // by pointer
-	compared int                                // bytes; see maxCompared
-	enums    map[*view.Node]map[string][]string // see enumTexts
+	doc      *rawjson.Doc       // the document of objects
+	objects  map[string]*object // by pointer
+	compared int                // bytes; see maxCompared
 }
 
 // newMender returns the mender for in, with its schema read.
 func newMender(in Input) *mender {
-	m := &mender{in: in, rules: rulesFor(in), budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
 	if in.Schema == nil {
 		in.Schema = ReadSchema(in.Tool.Parameters)
 	}
-	m.schema = in.Schema.view
-	return m
+	return &mender{in: in, schema: in.Schema.view, rules: rulesFor(in), budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
 }
 
 // rulesFor returns the rules for a call. A destructive tool does not get Close and
@@ -158,35 +156,50 @@ func (m *mender) children(c candidate) []candidate {
 		}
 	}
 	places := placesOf(c.issues)
-	if len(places) > maxPlaces || len(places)*len(c.text) > maxPlaceBytes {
+	if len(places) > maxPlaces {
 		return nil
+	}
+	doc = doc.Indexed()
+	walked := 0
+	for _, place := range places {
+		parent, _ := rawjson.CutLast(place.pointer)
+		if object := doc.Root().At(parent); object.Kind() == rawjson.Object {
+			if walked += object.Len(); walked > maxWalked {
+				return nil
+			}
+		}
 	}
 	if hasCode(c.issues, codeDuplicate) { // outer places first: members that are removed may contain inner ones
 		slices.SortStableFunc(places, func(a, b place) int {
 			return cmp.Compare(strings.Count(a.pointer, "/"), strings.Count(b.pointer, "/"))
 		})
 	}
-	var certain, choice []fix
+	var certain fixList
+	var choice []fix
 	for _, place := range places {
 		fixes := m.fixes(doc, place)
 		switch {
 		case len(fixes) == 1:
-			certain = addFix(certain, fixes[0])
+			certain.add(fixes[0])
 		case len(fixes) > 1 && choice == nil:
 			choice = fixes
 		}
 	}
-	if len(certain) == 0 && choice == nil {
+	if len(certain.fixes) == 0 && choice == nil {
 		return m.tryUnionFixes(c, m.unionFixes(doc))
 	}
 	var children []candidate
-	if choice == nil && len(certain) > 0 {
-		if child, ok := m.applyNeeded(c, certain); ok {
+	if choice == nil {
+		if child, ok := m.applyNeeded(c, certain.fixes); ok {
 			children = append(children, child)
 		}
 	}
 	for _, f := range choice {
-		if child, ok := m.applyNeeded(c, addFix(certain, f)); ok {
+		fixes := certain.fixes
+		if certain.fits(f) {
+			fixes = append(slices.Clip(fixes), f)
+		}
+		if child, ok := m.applyNeeded(c, fixes); ok {
 			children = append(children, child)
 		}
 	}
@@ -246,26 +259,34 @@ func (m *mender) applyNeeded(c candidate, fixes []fix) (candidate, bool) {
 	return child, true
 }
 
-// addFix returns fixes with f, unless f equals or overlaps one of them.
-func addFix(fixes []fix, f fix) []fix {
-	for _, g := range fixes {
-		if f.equal(g) || fixesOverlap(f, g) {
-			return fixes
-		}
-	}
-	return append(slices.Clip(fixes), f)
+// fixList is a list of fixes of which no two overlap.
+type fixList struct {
+	fixes []fix
+	edits []rawjson.Edit // of all fixes, in the order of the text
 }
 
-// fixesOverlap reports whether two fixes change the same bytes.
-func fixesOverlap(f, g fix) bool {
-	for _, a := range f.edits {
-		for _, b := range g.edits {
-			if a.Start < b.End && b.Start < a.End {
-				return true
-			}
-		}
+// add adds f, if it fits.
+func (l *fixList) add(f fix) {
+	if !l.fits(f) {
+		return
 	}
-	return false
+	l.fixes = append(l.fixes, f)
+	for _, e := range f.edits {
+		l.edits = slices.Insert(l.edits, l.after(e.Start), e)
+	}
+}
+
+// fits reports whether f neither equals nor overlaps one of the fixes.
+func (l *fixList) fits(f fix) bool {
+	return !slices.ContainsFunc(f.edits, func(e rawjson.Edit) bool {
+		i := l.after(e.Start)
+		return i < len(l.edits) && l.edits[i].Start < e.End || i > 0 && l.edits[i-1] == e
+	})
+}
+
+// after returns the index of the first edit that ends after start.
+func (l *fixList) after(start int) int {
+	return sort.Search(len(l.edits), func(i int) bool { return l.edits[i].End > start })
 }
 
 // place is a place in the arguments with the codes of all its issues.
@@ -346,7 +367,7 @@ const (
 // and {"n": "5"}, the issue is at the object, and the fix at n. unionFixes returns nil
 // if one of these values does not have exactly one fix.
 func (m *mender) unionFixes(doc *rawjson.Doc) []fix {
-	var fixes []fix
+	var fixes fixList
 	var pointers rawjson.Pointers
 	visited := 0
 	var walk func(v rawjson.Value, schemas []*view.Node) bool
@@ -357,7 +378,7 @@ func (m *mender) unionFixes(doc *rawjson.Doc) []fix {
 		if typeIsRefusedByAll(v, schemas) {
 			one := m.fixes(doc, place{pointer: pointers.Of(v), codes: []string{"type"}})
 			if len(one) == 1 {
-				fixes = addFix(fixes, one[0])
+				fixes.add(one[0])
 			}
 			return len(one) == 1
 		}
@@ -371,7 +392,7 @@ func (m *mender) unionFixes(doc *rawjson.Doc) []fix {
 	if !walk(doc.Root(), []*view.Node{m.schema.Root()}) {
 		return nil
 	}
-	return fixes
+	return fixes.fixes
 }
 
 // childSchemas returns the schemas of the value at pointer, from all branches of the

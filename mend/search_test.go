@@ -97,16 +97,16 @@ func TestOutOfBudgetIsAGuess(t *testing.T) {
 	}
 }
 
-// TestLookingIsBounded: finding each place takes a walk through the arguments.
-func TestLookingIsBounded(t *testing.T) {
+// TestWalkingIsBounded: the fix of a key reads all members of its object.
+func TestWalkingIsBounded(t *testing.T) {
 	t.Parallel()
-	for places, want := range map[int]bool{8: true, 9: false} {
-		args := `{"pad": "` + strings.Repeat("x", 1_000_000) + `", "l": [` + repeated(places, func(int) string { return `"1"` }) + `]}`
-		got, _, ok := mend.Arguments(input(t, properties(false, "pad", str, "l", ints), args, only(mend.Coerce)))
-		require.Equal(t, want, ok, "%d faults in a megabyte", places)
-		if ok {
-			require.Contains(t, got, `[1, 1,`)
+	for places, want := range map[int]bool{256: true, 257: false} {
+		member := func(from int, value string) func(int) string {
+			return func(i int) string { return fmt.Sprintf(`"p%d": %s`, from+i, value) }
 		}
+		args := `{` + repeated(places, member(0, `"1"`)) + `, ` + repeated(4096-places, member(places, `1`)) + `}`
+		_, _, ok := mend.Arguments(input(t, `{"type": "object", "additionalProperties": {"type": "integer"}}`, args, only(mend.Coerce)))
+		require.Equal(t, want, ok, "%d faults in an object of 4,096 members", places)
 	}
 }
 

@@ -294,14 +294,14 @@ func changesMeaning(word string) bool {
 }
 
 // enumTexts returns the JSON texts of the strings in the enum and the const of a schema,
-// by their folded text, and at most two for each. Each schema is read once, because an
-// enum and the call may both have thousands of strings.
+// by their folded text, and at most two for each. Each schema is read once for all calls, because
+// an enum and a message may both have thousands of strings.
 func (m *mender) enumTexts(s *view.Node) map[string][]string {
 	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
 		return nil
 	}
-	if known, ok := m.enums[s]; ok {
-		return known
+	if known, ok := m.in.Schema.enums.Load(s); ok {
+		return known.(map[string][]string)
 	}
 	byFold := map[string][]string{}
 	add := func(v rawjson.Value) {
@@ -318,10 +318,7 @@ func (m *mender) enumTexts(s *view.Node) map[string][]string {
 		add(v)
 	}
 	add(s.Get("const"))
-	if m.enums == nil {
-		m.enums = map[*view.Node]map[string][]string{}
-	}
-	m.enums[s] = byFold
+	m.in.Schema.enums.Store(s, byFold)
 	return byFold
 }
 

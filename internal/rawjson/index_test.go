@@ -2,8 +2,10 @@ package rawjson_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,4 +69,28 @@ func TestHoldsEmpty(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, doc.HoldsEmpty(), text)
 	}
+}
+
+// TestIndexedPointers: a value of an indexed document has the pointer of the same value without
+// an index, and does not read its array from the start. It is not parallel, because other tests
+// would be measured too.
+func TestIndexedPointers(t *testing.T) {
+	fastest := func(n int) time.Duration {
+		doc, err := rawjson.Parse(`{"a": [`+strings.Repeat(`{"b": 12345678}, `, n)+`1]}`, rawjson.Limits{})
+		require.NoError(t, err)
+		doc = doc.Indexed()
+		best := time.Hour
+		for range 5 {
+			start, i := time.Now(), 0
+			for e := range doc.Root().Get("a").Each() {
+				if e.Pointer() != "/a/"+strconv.Itoa(i) {
+					t.Fatal(i, e.Pointer())
+				}
+				i++
+			}
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	require.Less(t, fastest(16_000), 100*fastest(1000), "16 times as many elements")
 }

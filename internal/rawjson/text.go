@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"encoding/json"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -172,6 +173,12 @@ func (v Value) Pointer() string {
 	case Object:
 		return parent.Pointer() + "/" + Escape(v.Key())
 	case Array:
+		if v.doc.index != nil {
+			if elements, known := v.doc.index.elements[parent.i]; known {
+				i, _ := slices.BinarySearch(elements, v.i)
+				return parent.Pointer() + "/" + strconv.Itoa(i)
+			}
+		}
 		i := 0
 		for e := range parent.Each() {
 			if e.i == v.i {

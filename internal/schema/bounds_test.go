@@ -134,3 +134,28 @@ func TestIssuesAreShared(t *testing.T) {
 	require.Equal(t, []int{300, 100, 50, 1}, made, "the last one is unchecked")
 	require.Len(t, s.Validate(doc.Root()), 300)
 }
+
+// TestSuggestionsShareABudget: the values of one message have suggestions until they have compared
+// what a budget allows.
+func TestSuggestionsShareABudget(t *testing.T) {
+	t.Parallel()
+	var values []string
+	for i := range 4000 {
+		values = append(values, fmt.Sprintf(`"value_%04d"`, i))
+	}
+	s, err := schema.Compile([]byte(`{"enum": [`+strings.Join(values, ",")+`]}`), schema.Options{})
+	require.NoError(t, err)
+	doc, err := rawjson.Parse(`"value-0007"`, rawjson.Limits{})
+	require.NoError(t, err)
+	left := schema.NewBudget(0)
+	suggested := 0
+	for range 200 {
+		issues := s.ValidateWithin(t.Context(), doc.Root(), &left)
+		require.Len(t, issues, 1)
+		if strings.Contains(issues[0].Message, `did you mean "value_0007"?`) {
+			suggested++
+		}
+	}
+	require.Greater(t, suggested, 8)
+	require.Less(t, suggested, 100)
+}

@@ -46,8 +46,10 @@ type reader struct {
 // issues makes at most most issues. It sorts twice: the faults, so that the same ones become
 // issues each time even if there are too many; and the issues, because one fault, such as
 // required, makes several.
-func (s *Schema) issues(all []fault, root rawjson.Value, most int) []middleware.Issue {
-	r := &reader{s: s, most: most, instance: root.Indexed(), work: 4 * maxComparing, described: map[description]string{}, branched: map[rawjson.Value]string{}}
+func (s *Schema) issues(all []fault, root rawjson.Value, most int, suggest *int) []middleware.Issue {
+	r := &reader{s: s, most: most, instance: root.Indexed(), work: min(*suggest, 4*maxComparing), described: map[description]string{}, branched: map[rawjson.Value]string{}}
+	*suggest -= r.work
+	defer func() { *suggest += r.work }()
 	faults := r.locateAll(all)
 	slices.SortFunc(faults, func(a, b locatedFault) int {
 		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))
@@ -289,7 +291,7 @@ func (r *reader) suggestValue(value string, all []string, where string) string {
 		}
 	}
 	t := *known.(*ToolNames)
-	t.work = r.work - len(t.candidates)
+	t.work = r.work - 16*len(t.candidates) // each is searched for the value
 	meant := t.Suggest(value)
 	r.work = max(t.work, 0)
 	if at := slices.Index(t.candidates, meant); meant != "" {

@@ -118,8 +118,9 @@ func (s *Schema) Validate(v rawjson.Value) []middleware.Issue {
 // message, may cost together. A message may hold thousands of calls that are each
 // just affordable.
 type Budget struct {
-	Work   int // in units of some 10 ns
-	Issues int // how many may be made; past that each value still gets a few
+	Work    int // in units of some 10 ns
+	Issues  int // how many may be made; past that each value still gets a few
+	Suggest int // bytes that suggestions may compare with bytes; past that there are none
 }
 
 // Unchecked is the code of the issue of a value that could not be validated.
@@ -129,9 +130,9 @@ const Unchecked = "unchecked"
 const maxWork = 1_500_000
 
 // NewBudget returns a budget for values of so many bytes in all: the work of four
-// of the most expensive values, a few readings of all, and the issues of four.
+// of the most expensive values, a few readings of all, and the issues and suggestions of four.
 func NewBudget(bytes int) Budget {
-	return Budget{Work: 4*maxWork + linear(bytes), Issues: 4 * MaxIssues}
+	return Budget{Work: 4*maxWork + linear(bytes), Issues: 4 * MaxIssues, Suggest: 16 * maxComparing}
 }
 
 // fewIssues are made of each value, whatever others have had.
@@ -153,7 +154,7 @@ func (s *Schema) ValidateWithin(ctx context.Context, v rawjson.Value, left *Budg
 	if len(found) == 0 {
 		return nil
 	}
-	if issues = s.issues(found, v, max(fewIssues, min(left.Issues, MaxIssues))); len(issues) == 0 {
+	if issues = s.issues(found, v, max(fewIssues, min(left.Issues, MaxIssues)), &left.Suggest); len(issues) == 0 {
 		return unchecked()
 	}
 	left.Issues -= len(issues)

@@ -63,6 +63,7 @@ func withoutDialect(v rawjson.Value) []byte {
 // inner checks each object of the schema for what can never be right.
 func (l *linter) inner(t *tool) {
 	view.Walk(t.schema, func(n rawjson.Value, _ int) {
+		l.values(t, n)
 		closed := n.Get("additionalProperties").Raw() == "false" && !n.Get("patternProperties").Exists()
 		if n.Get("properties").Kind() != rawjson.Object {
 			return
@@ -81,4 +82,21 @@ func (l *linter) inner(t *tool) {
 			}
 		}
 	})
+}
+
+// values checks the enum of a schema against its type, and its default against the enum.
+func (l *linter) values(t *tool, n rawjson.Value) {
+	enum, kind, preset := n.Get("enum"), n.Get("type"), n.Get("default")
+	if kind.Exists() && enum.Len() > 0 && !slices.ContainsFunc(slices.Collect(enum.Each()), acceptedBy("type", kind)) {
+		l.at(t.schemaAt.of(n), "enum-type", Error, t.name, "no value can be valid: no value of the enum has the type %s", text.Clip(kind.Raw(), maxName))
+	}
+	if preset.Exists() && enum.Len() > 0 && preset.Kind() != rawjson.Null && !acceptedBy("enum", enum)(preset) {
+		l.at(t.schemaAt.of(preset), "default-enum", Warning, t.name, "the default is no value of the enum: a call that sends it is refused")
+	}
+}
+
+// acceptedBy returns whether a keyword accepts a value; always true for a keyword that cannot be used.
+func acceptedBy(keyword string, value rawjson.Value) func(rawjson.Value) bool {
+	s, err := schema.Compile([]byte("{"+rawjson.Quote(keyword)+":"+value.Raw()+"}"), schema.Options{})
+	return func(v rawjson.Value) bool { return err != nil || len(s.Validate(v)) == 0 }
 }

@@ -1,0 +1,107 @@
+package argsvalidate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// TestKeysThatDifferInLetterCase: encoding/json decodes such a key into the field of the declared
+// property, whose schema has not validated the value. So it is refused where Go decodes, and only
+// there.
+func TestKeysThatDifferInLetterCase(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type": "object", "properties": {"sum": {"type": "integer", "maximum": 9}, "id": {}, "ID": {},
+		"rows": {"type": "array", "items": {"type": "object", "properties": {"key": {"type": "string"}}}}}}`
+	for name, c := range map[string]struct {
+		args string
+		at   []string
+	}{
+		"as declared":            {`{"sum": 5, "rows": [{"key": "k"}]}`, nil},
+		"beside the property":    {`{"sum": 5, "Sum": 700}`, []string{"/Sum"}},
+		"before the property":    {`{"SUM": 700, "sum": 5}`, []string{"/SUM"}},
+		"alone":                  {`{"Sum": 700}`, []string{"/Sum"}},
+		"in an element":          {`{"rows": [{"key": "k"}, {"KEY": 7}]}`, []string{"/rows/1/KEY"}},
+		"a letter that folds":    {"{\"\u017fum\": 700}", []string{"/\u017fum"}},
+		"in escapes":             {`{"\u0053um": 700}`, []string{"/Sum"}},
+		"an undeclared property": {`{"sum": 5, "summary": 7, "s_um": 1}`, nil},
+		"both are declared":      {`{"ID": 1}`, nil},
+		"a third spelling":       {`{"Id": 1}`, []string{"/Id"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			type args struct{ Sum int }
+			accept := func(context.Context, args, *argsvalidate.Call) ([]middleware.Issue, error) { return nil, nil }
+			plain := tool("add", schema)
+			require.True(t, verdictOf(t, argsvalidate.Options{}, plain, c.args).OK(), "Go does not decode it")
+			require.Equal(t, c.at, pointersOf(verdictOf(t, withRules(argsvalidate.ForTool("add", accept)), plain, c.args)))
+			plain.Decode = func(args string) error { return json.Unmarshal([]byte(args), new(any)) }
+			v := verdictOf(t, argsvalidate.Options{}, plain, c.args)
+			require.Equal(t, c.at, pointersOf(v))
+			if c.at != nil {
+				require.Equal(t, []string{"duplicate_key"}, codes(v))
+				require.Contains(t, v.Issues[0].Message, "letter case")
+			}
+		})
+	}
+}
+
+func pointersOf(v middleware.Verdict) (all []string) {
+	for _, i := range v.Issues {
+		all = append(all, i.Pointer)
+	}
+	return all
+}
+
+// amount decodes itself.
+type amount struct{ cents int }
+
+func (a *amount) UnmarshalText(text []byte) error {
+	if string(text) != "1.00" {
+		return errors.New("want 1.00")
+	}
+	a.cents = 100
+	return nil
+}
+
+// TestForToolPlaceOfOwnDecoding: a value that a type with a decoding of its own refuses is
+// reported with its place.
+func TestForToolPlaceOfOwnDecoding(t *testing.T) {
+	t.Parallel()
+	type line struct {
+		Due  *time.Time
+		Cost amount `json:"cost"`
+	}
+	type args struct {
+		At    time.Time `json:"at"`
+		Lines []line    `json:"lines"`
+		By    map[string]amount
+		line
+	}
+	rule := argsvalidate.ForTool("pay", func(context.Context, args, *argsvalidate.Call) ([]middleware.Issue, error) { return nil, nil })
+	for sent, want := range map[string]struct{ at, message string }{
+		`{"at": "2026-01-02T03:04:05Z", "lines": [{"due": null, "cost": "1.00"}]}`: {"", ""},
+		`{"at": "tomorrow"}`:                                   {"/at", "tomorrow"},
+		`{"lines": [{"cost": "1.00"}, {"cost": "x"}]}`:         {"/lines/1/cost", "want 1.00"},
+		`{"lines": [{"due": "soon"}]}`:                         {"/lines/0/due", "soon"},
+		`{"By": {"a": "1.00", "b": "2"}}`:                      {"/By/b", "want 1.00"},
+		`{"cost": "3"}`:                                        {"/cost", "want 1.00"},
+		`{"at": "2026-01-02T03:04:05Z", "other": {"at": "x"}}`: {"", ""},
+	} {
+		v := verdictOf(t, withRules(rule), tool("pay", ""), sent)
+		if want.at == "" {
+			require.True(t, v.OK(), sent)
+			continue
+		}
+		require.Equal(t, []string{"decode"}, codes(v), sent)
+		require.Equal(t, want.at, v.Issues[0].Pointer)
+		require.Contains(t, v.Issues[0].Message, want.message)
+	}
+}
