@@ -56,7 +56,7 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 		}
 		return report.WriteJSON(c.out, line)
 	}
-	writeTables(c.out, sum, &c.measures.Total, compared, c.settings)
+	writeTables(c.out, sum, &c.measures.Total, &c.sessions, compared, c.settings)
 	if c.hinter != nil {
 		writeHints(c.out, hints, sum.Retries, c.top)
 	}
@@ -90,6 +90,9 @@ func (c *check) sections(sum report.Summary, compared *comparison, hints []hint)
 	if c.hinter != nil {
 		out = append(out, hintsSection(hints, sum.Retries))
 	}
+	if len(c.sessions.rows) > 0 {
+		out = append(out, c.sessions.section())
+	}
 	if c.calls > 0 {
 		out = append(out, c.measures.section())
 	}
@@ -102,7 +105,8 @@ func (c *check) writeHTML(sum report.Summary, sections []report.Section) error {
 	if err != nil {
 		return err
 	}
-	err = report.WriteHTML(f, sum, report.Layout{Values: !c.noContent, Sections: sections})
+	values := !c.noContent && (len(c.sessions.rows) == 0 || c.content) // a session is a person's own work
+	err = report.WriteHTML(f, sum, report.Layout{Values: values, Sections: sections})
 	return cmp.Or(err, f.Close())
 }
 

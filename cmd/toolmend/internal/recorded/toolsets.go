@@ -20,6 +20,7 @@ type Toolsets struct {
 	// requests as thin returns them.
 	tools  []middleware.Tool
 	inputs map[string][]byte
+	schema []byte // of every call, from a file that is a JSON Schema; nil: none
 	// by finds a set by source and ref, and by ref alone under an empty source.
 	by map[setKey][]middleware.Tool
 }
@@ -76,8 +77,12 @@ func (s *Toolsets) add(v rawjson.Value) error {
 	if found == nil {
 		found = toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":[%s]}`, v.Raw()))
 	}
+	if found == nil && v.Get("type").Str() == "object" && (v.Get("properties").Exists() || v.Get("required").Exists()) && !v.Get("name").Exists() {
+		s.schema = []byte(v.Raw())
+		return nil
+	}
 	if found == nil {
-		return errors.New("neither tools nor a toolset with a ref, nor a request with tools")
+		return errors.New("neither tools nor a toolset with a ref, nor a request with tools, nor a schema")
 	}
 	for _, t := range found {
 		if !slices.ContainsFunc(s.tools, func(known middleware.Tool) bool { return known.Name == t.Name }) {
@@ -105,6 +110,24 @@ func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool
 		return toolsIn.Get(input)
 	}
 	return s.tools
+}
+
+// complete gives a turn without tools the tools of every record. If there are none, its
+// tools are the names that it calls.
+func (s *Toolsets) complete(t *Turn) {
+	if s != nil && s.tools != nil {
+		t.Tools, t.NoTools = s.tools, false
+		return
+	}
+	for _, c := range t.Calls {
+		t.Tools = withoutSchema(t.Tools, c.Name)
+	}
+	if s != nil && s.schema != nil {
+		t.NoTools = false
+		for i := range t.Tools {
+			t.Tools[i].Parameters = s.schema
+		}
+	}
 }
 
 // OpenToolsets reads the toolsets in a file.
