@@ -72,7 +72,7 @@ type check struct {
 	calls    int         // read so far
 	rates    turnRates
 	measures measures
-	hinter   *hinter // nil without -hints
+	hinter   *hinter // nil without -hints and -html
 	hints    hintCounts
 	progress *progress
 	log      *recorded.Log
@@ -93,7 +93,7 @@ func newCheck(s settings, program string, stderr io.Writer) *check {
 		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
 		log: recorded.NewLog(), reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}},
 	}
-	if s.hints {
+	if s.hints || s.html != "" {
 		c.hinter, c.hints = newHinter(s), hintCounts{}
 	}
 	return c
