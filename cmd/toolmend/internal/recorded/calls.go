@@ -169,7 +169,7 @@ func isFlat(v rawjson.Value) bool {
 	if v.Get("toolName").Kind() == rawjson.String && v.Get("toolCallId").Exists() {
 		return v.Get("input").Exists() || v.Get("args").Exists()
 	}
-	if v.Get("name").Kind() != rawjson.String {
+	if kind := v.Get("type").Str(); v.Get("name").Kind() != rawjson.String || kind != "" && kind != "function" && kind != "tool" { // mcp_call, server_tool_use
 		return false
 	}
 	for _, key := range []string{"arguments", "args", "input"} {

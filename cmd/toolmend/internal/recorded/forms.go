@@ -115,7 +115,7 @@ func records(v rawjson.Value) (out []rawjson.Value) {
 		}
 	}
 	if formOf(v) == nil {
-		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "runs", "post", "patch", "interactions"} {
+		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "runs", "interactions"} {
 			for e := range v.Get(key).Each() {
 				out = append(out, records(e)...)
 			}

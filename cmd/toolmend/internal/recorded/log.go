@@ -1,8 +1,9 @@
 package recorded
 
 import (
-	"bytes"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	display "github.com/toolmend/toolmend/internal/text"
@@ -133,11 +134,8 @@ func (l Line) Describe() string {
 var callWords = []string{"tool_calls", "tool_use", "function_call", "functionCall", "tool_call", "toolCalls", "toolName", "toolUse", "tool_name"}
 
 // MayHoldCall reports whether a record of no form looks as if it had a call.
-func (l Line) MayHoldCall() bool {
-	for _, word := range callWords {
-		if bytes.Contains(l.Text, []byte(`"`+word+`"`)) {
-			return true
-		}
-	}
-	return false
+func (l Line) MayHoldCall() bool { return mayHoldCall(string(l.Text)) }
+
+func mayHoldCall(text string) bool {
+	return slices.ContainsFunc(callWords, func(word string) bool { return strings.Contains(text, `"`+word+`"`) })
 }

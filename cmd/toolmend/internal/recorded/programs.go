@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,15 @@ func init() { // the readers use the table
 			s.blocks(v.Get("response").Get("output"))
 		}},
 		{name: "LangSmith runs", has: []string{"run_type"}, read: (*session).run},
+		{name: "LangSmith runs", is: func(v rawjson.Value) bool {
+			return hasAny(v.Get("post"), "run_type") || hasAny(v.Get("patch"), "trace_id")
+		}, read: func(s *session, v rawjson.Value) {
+			for _, key := range []string{"post", "patch"} {
+				for r := range v.Get(key).Each() {
+					s.run(r)
+				}
+			}
+		}},
 		{name: "OpenInference spans", is: func(v rawjson.Value) bool {
 			return v.Get("openinference.span.kind").Exists() || len(nested(v, "llm.output_messages")) > 0
 		}, read: (*session).openInference},
@@ -89,7 +99,7 @@ func init() { // the readers use the table
 			s.add(s.turn(text(v.Get("llm_response_id")), ""), v)
 		}},
 		{name: "OpenHands events", is: func(v rawjson.Value) bool {
-			return v.Get("source").Kind() == rawjson.String && (v.Get("action").Kind() == rawjson.String || v.Get("observation").Kind() == rawjson.String)
+			return v.Get("source").Kind() == rawjson.String && (v.Get("action").Kind() == rawjson.String || v.Get("observation").Kind() == rawjson.String || strings.HasSuffix(v.Get("kind").Str(), "Event"))
 		}, session: true, local: true, pieces: true, read: (*session).openHands},
 		{name: "trajectory", has: []string{"history"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("history"), "role", "source") }, read: func(s *session, v rawjson.Value) { s.each(v.Get("history")) }},
 		{name: "OpenHands trajectory", has: []string{"trajectory"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("trajectory"), "source") }, read: func(s *session, v rawjson.Value) { s.each(v.Get("trajectory")) }},
@@ -121,7 +131,7 @@ func init() { // the readers use the table
 		}},
 		{name: "session of Claude Code, Qwen Code or pi", is: func(v rawjson.Value) bool {
 			m := v.Get("message")
-			return m.Kind() == rawjson.Object && m.Get("role").Exists() && slices.Contains([]string{"assistant", "user", "message", "context.append_message"}, v.Get("type").Str())
+			return m.Kind() == rawjson.Object && (m.Get("role").Exists() || m.Get("content").Exists()) && slices.Contains([]string{"assistant", "user", "message", "context.append_message"}, v.Get("type").Str())
 		}, has: []string{"type", "message"}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) {
 			if v.Get("type").Str() != "context.append_message" { // Kimi repeats the calls there
 				s.message(v)
@@ -133,8 +143,7 @@ func init() { // the readers use the table
 			return slices.Contains([]string{"ai", "human", "AIMessageChunk", "tool", "system"}, v.Get("type").Str()) && (v.Get("data").Kind() == rawjson.Object || v.Get("content").Exists() && !v.Get("role").Exists())
 		}, read: (*session).message},
 		{name: "message", has: []string{"role"}, is: func(v rawjson.Value) bool {
-			return !v.Get("stop_reason").Exists() && !v.Get("tools").Exists() && !v.Get("model").Exists() &&
-				(v.Get("content").Exists() || v.Get("parts").Exists() || v.Get("tool_calls").Exists())
+			return !v.Get("stop_reason").Exists() && (v.Get("content").Exists() || v.Get("parts").Exists() || v.Get("tool_calls").Exists())
 		}, read: (*session).message},
 		{name: "item of OpenAI Responses", is: func(v rawjson.Value) bool { return isItem(v.Get("type").Str()) }, read: (*session).item},
 		{name: "list of calls", is: func(v rawjson.Value) bool { return !v.Get("tools").Exists() && isCall(v) }, read: func(s *session, v rawjson.Value) {
@@ -159,7 +168,9 @@ func hasAny(list rawjson.Value, keys ...string) bool {
 func (s *session) each(list rawjson.Value) {
 	for v := range list.Each() {
 		for _, r := range records(v) {
-			s.record(r)
+			if !s.record(r) && mayHoldCall(r.Raw()) {
+				s.fail(errRefused("a record in a list that may have calls, in no form that is read: its members are " + membersOf(r)))
+			}
 		}
 	}
 }
@@ -237,7 +248,10 @@ func (s *session) run(v rawjson.Value) {
 		s.tools = found
 	}
 	s.model = cmp.Or(text(find(v, "extra/invocation_params/model")), text(find(v, "extra/metadata/ls_model_name")), text(find(v, "inputs/model")))
-	if v.Get("run_type").Str() == "llm" {
+	if kind := text(v.Get("run_type")); kind != "" {
+		s.runTypes[id] = kind
+	}
+	if s.runTypes[id] == "llm" {
 		s.answer(find(v, "outputs"))
 	} else if !v.Get("parent_run_id").Exists() || v.Get("parent_run_id").Kind() == rawjson.Null {
 		root, before := newSession(s.file, map[string]bool{}), newSession(s.file, nil)
@@ -270,13 +284,15 @@ func (s *session) answer(v rawjson.Value) {
 	s.message(v)
 }
 
+// spanKinds are where spans of OpenInference have their kind.
+var spanKinds = []string{"openinference.span.kind", "openinference/span/kind", "attributes.openinference.span.kind"}
+
 // openInference reads the attributes of a span.
 func (s *session) openInference(v rawjson.Value) {
-	kind := cmp.Or(text(v.Get("openinference.span.kind")), text(find(v, "openinference/span/kind")), "LLM")
-	if kind != "LLM" {
+	if kind := firstAt(v, spanKinds); kind.Exists() && kind.Str() != "LLM" {
 		return
 	}
-	s.model = cmp.Or(text(v.Get("llm.model_name")), text(find(v, "llm/model_name")))
+	s.model = text(firstAt(v, []string{"llm.model_name", "llm/model_name", "attributes.llm.model_name"}))
 	before := s.tools
 	if list, ok := jsonIn(nested(v, "llm.tools")); ok {
 		var found []middleware.Tool
@@ -300,70 +316,91 @@ func listOf(list string) rawjson.Value {
 	return v
 }
 
-// nested returns the value that attributes hold under names that begin with a prefix and a
-// dot, as JSON; a member of such objects that is a number is an index. It returns "" if
-// there are none. The attributes may be nested already.
+// nested returns the value that attributes hold under names that begin with a prefix, as
+// JSON; "" if there is none. A dot in a name is a step into an object, at any depth, and an
+// object whose members are numbers is a list.
 func nested(v rawjson.Value, prefix string) string {
-	if in := placeAt(v, strings.ReplaceAll(prefix, ".", "/")); in.Exists() {
-		return in.Raw()
-	}
-	if in := v.Get(prefix); in.Exists() {
-		return in.Raw()
-	}
 	root := map[string]any{}
 	for m := range v.Each() {
-		rest, ok := strings.CutPrefix(m.Key(), prefix+".")
-		if !ok {
-			continue
+		if key := strings.TrimPrefix(m.Key(), "attributes."); key == prefix || strings.HasPrefix(key, prefix+".") || strings.HasPrefix(prefix, key+".") {
+			put(root, key, m)
 		}
-		at, names := root, strings.Split(rest, ".")
-		for _, name := range names[:len(names)-1] {
-			in, ok := at[name].(map[string]any)
-			if !ok {
-				in = map[string]any{}
-				at[name] = in
-			}
-			at = in
+	}
+	var at any = root
+	for key := range strings.SplitSeq(prefix, ".") {
+		in, _ := at.(map[string]any)
+		if at = in[key]; at == nil {
+			return ""
 		}
-		at[names[len(names)-1]] = m.Raw()
 	}
-	if len(root) == 0 {
-		return ""
+	if in, ok := jsonIn(joined(at)); ok && in.Kind() == rawjson.String { // Langfuse and others keep lists as texts
+		return in.Str()
 	}
-	return joined(root)
+	return joined(at)
 }
 
-// joined returns the JSON of what nested has built.
+// put puts a value into an object at a name with dots.
+func put(into map[string]any, key string, v rawjson.Value) {
+	for {
+		name, rest, more := strings.Cut(key, ".")
+		if !more {
+			into[key] = undotted(v)
+			return
+		}
+		in, ok := into[name].(map[string]any)
+		if !ok {
+			in = map[string]any{}
+			into[name] = in
+		}
+		into, key = in, rest
+	}
+}
+
+// undotted returns a value as joined takes it.
+func undotted(v rawjson.Value) any {
+	switch v.Kind() {
+	case rawjson.Object:
+		out := map[string]any{}
+		for m := range v.Each() {
+			put(out, m.Key(), m)
+		}
+		return out
+	case rawjson.Array:
+		out, n := map[string]any{}, 0
+		for e := range v.Each() {
+			out[strconv.Itoa(n)], n = undotted(e), n+1
+		}
+		if n > 0 {
+			return out
+		}
+	}
+	return v.Raw()
+}
+
+// joined returns the JSON of an object, a list, or JSON.
 func joined(v any) string {
 	at, ok := v.(map[string]any)
 	if !ok {
 		return v.(string)
 	}
-	var keys []string
-	list := true
-	for key := range at {
-		_, err := strconv.Atoi(key)
-		keys, list = append(keys, key), list && err == nil
-	}
-	slices.SortFunc(keys, func(a, b string) int {
+	keys := slices.SortedFunc(maps.Keys(at), func(a, b string) int {
 		x, _ := strconv.Atoi(a)
 		y, _ := strconv.Atoi(b)
 		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
 	})
-	var b strings.Builder
-	for i, key := range keys {
-		if i > 0 {
-			b.WriteByte(',')
+	isList := len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { _, err := strconv.Atoi(key); return err != nil })
+	var parts []string
+	for _, key := range keys {
+		if part := joined(at[key]); isList {
+			parts = append(parts, part)
+		} else {
+			parts = append(parts, rawjson.Quote(key)+":"+part)
 		}
-		if !list {
-			b.WriteString(rawjson.Quote(key) + ":")
-		}
-		b.WriteString(joined(at[key]))
 	}
-	if list {
-		return "[" + b.String() + "]"
+	if isList {
+		return "[" + strings.Join(parts, ",") + "]"
 	}
-	return "{" + b.String() + "}"
+	return "{" + strings.Join(parts, ",") + "}"
 }
 
 // sample reads a sample of Inspect. Its messages and its events have the same calls.
@@ -413,6 +450,9 @@ func (s *session) shareGPT(v rawjson.Value) {
 				s.tools = toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":%s}`, list))
 			}
 		default:
+			if slices.Contains(roles, role) {
+				s.marked(s.turn("", ""), cmp.Or(m.Get("value").Str(), m.Get("content").Str()))
+			}
 			s.message(m)
 		}
 	}
@@ -509,7 +549,8 @@ func (s *session) http(v rawjson.Value) {
 	if plain, err := base64.StdEncoding.DecodeString(response); err == nil && encoding == "base64" {
 		response = string(plain)
 	}
-	if in, ok := jsonIn(request); !ok || in.Kind() != rawjson.Object || !slices.ContainsFunc(codecs, func(c wire.Codec) bool { return c.Match("/"+path, []byte(request)) }) && !firstAt(in, []string{"messages", "contents"}).Exists() {
+	ours := slices.ContainsFunc(codecs, func(c wire.Codec) bool { return c.Match("/"+path, []byte(request)) })
+	if in, ok := jsonIn(request); !ok || in.Kind() != rawjson.Object || !ours && !firstAt(in, []string{"messages", "contents"}).Exists() {
 		return
 	}
 	if response == "" {
@@ -521,7 +562,7 @@ func (s *session) http(v rawjson.Value) {
 		return
 	}
 	turns, err := exchange.turns(in, nil)
-	if _, skipped := err.(Skipped); skipped {
+	if _, skipped := err.(Skipped); skipped || !ours {
 		err = nil
 	}
 	s.adopt(turns, err)

@@ -106,10 +106,15 @@ func TestPrograms(t *testing.T) {
 		"LangSmith, root alone": {`{"id":"r0","trace_id":"r0","dotted_order":"1","run_type":"chain","inputs":{"messages":[{"type":"ai","content":"","tool_calls":[{"name":"add","args":{"a":0},"id":"call_00000000"}]}]},"outputs":{"messages":[{"type":"ai","content":"","tool_calls":[{"name":"add","args":{"a":0},"id":"call_00000000"}]},{"type":"ai","content":"","tool_calls":[{"name":"add","args":{"a":1},"id":"call_abcdefgh"}]}]}}`,
 			[]string{`add {"a":1}`}},
 		"LangSmith tree": {`{"runs":[{"id":"r0","run_type":"chain","outputs":{},"child_runs":[{"id":"r1","run_type":"llm","parent_run_id":"r0","outputs":{"generations":[[{"message":{"kwargs":{"tool_calls":[{"name":"add","args":{"a":1},"id":"c1"}]},"id":["AIMessage"],"lc":1}}]]}}]}]}`, []string{`add {"a":1}`}},
-		"LangSmith posts": {`{"post":[{"id":"r1","run_type":"llm","extra":{"invocation_params":{"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]}},"inputs":{}}],"patch":[{"id":"r1","run_type":"llm","outputs":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"add","input":{"a":1}}]}}]}`,
+		"LangSmith posts": {`{"post":[{"id":"r1","run_type":"llm","extra":{"invocation_params":{"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]}},"inputs":{}}],"patch":[{"id":"r1","trace_id":"r1","outputs":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"add","input":{"a":1}}]}}]}`,
 			[]string{`add {"a":1} {"type":"object"}`}},
 		"OpenInference": {`{"name":"ChatCompletion","context":{"trace_id":"t"},"attributes":{"openinference.span.kind":"LLM","llm.model_name":"m","llm.tools.0.tool.json_schema":"{\"type\":\"function\",\"function\":{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}}","llm.input_messages.0.message.tool_calls.0.tool_call.function.name":"old","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.tool_calls.1.tool_call.function.name":"mul","llm.output_messages.0.message.tool_calls.0.tool_call.id":"c1","llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"add","llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments":"{\"a\":1}"}}
 {"name":"agent","attributes":{"openinference.span.kind":"AGENT","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"add"}}`, []string{`add {"a":1} {"type":"object"} + mul `}},
+		"Phoenix data frame":          {`{"name":"x","span_kind":"LLM","attributes.openinference.span.kind":"LLM","attributes.llm.output_messages":[{"message.role":"assistant","message.tool_calls":[{"tool_call.id":"c1","tool_call.function.name":"add","tool_call.function.arguments":"{\"a\":1}"}]}]}`, []string{`add {"a":1}`}},
+		"Claude Code without a role":  {`{"type":"assistant","message":{"type":"message","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]},"uuid":"u"}`, []string{`Bash {}`}},
+		"message with a model":        {`{"role":"assistant","model":"m","tool_calls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{}"}}]}`, []string{`add {}`}},
+		"mini-swe-agent, Responses":   {`{"trajectory_format":"mini-swe-agent-1.1","messages":[{"role":"user","content":"x"},{"object":"response","output":[{"type":"function_call","call_id":"c1","name":"bash","arguments":"{}"}],"extra":{}},{"type":"function_call_output","call_id":"c1","output":"x"}]}`, []string{`bash {}`}},
+		"Hermes, roles":               {`{"conversations":[{"role":"assistant","content":"<tool_call>{\"name\":\"add\",\"arguments\":{}}</tool_call>"}]}`, []string{`add {}`}},
 		"OpenInference, nested":       {`[{"attributes":{"openinference":{"span":{"kind":"LLM"}},"llm":{"output_messages":[{"message":{"role":"assistant","tool_calls":[{"tool_call":{"id":"c1","function":{"name":"add","arguments":"{\"a\":1}"}}}]}}]}}}]`, []string{`add {"a":1}`}},
 		"OpenInference, output alone": {`{"attributes":{"openinference.span.kind":"LLM","output.mime_type":"application/json","output.value":"{\"choices\":[{\"message\":{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\",\"function\":{\"name\":\"add\",\"arguments\":\"{}\"}}]}}]}"}}`, []string{`add {}`}},
 		"Langfuse, LangChain":         {`{"type":"GENERATION","input":[{"role":"tool","content":{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}}],"output":{"role":"assistant","content":"","additional_kwargs":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]}}}`, []string{`add {"a":1} {"type":"object"}`}},
@@ -129,8 +134,8 @@ func TestPrograms(t *testing.T) {
 		"promptfoo": {`{"evalId":"e","results":{"results":[{"promptIdx":0,"testIdx":0,"provider":{"id":"p"},"response":{"output":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{}"}}]}},{"promptIdx":0,"testIdx":1,"response":{"output":"Yes.\n\n{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"add\",\"input\":{\"a\":1}}"}}]},"config":{"providers":[{"config":{"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]}}]}}`,
 			[]string{`add {} {"type":"object"}`, `add {"a":1} {"type":"object"}`}},
 		"promptfoo lines": {`{"promptIdx":0,"testIdx":0,"provider":{"id":"p"},"response":{"output":{"functionCall":{"name":"add","args":{"a":1}}}}}`, []string{`add {"a":1}`}},
-		"Inspect": {`{"version":2,"status":"success","eval":{"task":"t","model":"m"},"samples":[{"id":1,"epoch":1,"attachments":{"abc":"{\"a\":9}"},"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":"add","arguments":{"a":1},"type":"function"},{"id":"c2","function":"add","arguments":{},"parse_error":"Error parsing the following tool call arguments:\n\n{\"a\":\n\nError details: x"}]},{"role":"tool","tool_call_id":"c1","error":{"type":"parsing","message":"x"},"content":""}],"events":[{"event":"model","tools":[{"name":"add","parameters":{"type":"object"}}],"output":{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c1","function":"add","arguments":{"a":1}}]}}]}},{"event":"tool","function":"add","id":"c1","arguments":{"a":1}}]}]}`,
-			[]string{`add {"a":1} error {"type":"object"} + add {"a": {"type":"object"}`}},
+		"Inspect": {`{"version":2,"status":"success","eval":{"task":"t","model":"m"},"samples":[{"id":1,"epoch":1,"attachments":{"abc":"long \"text\""},"messages":[{"role":"assistant","tool_calls":[{"id":"c1","function":"add","arguments":{"a":"attachment://abc"},"type":"function"},{"id":"c2","function":"add","arguments":{},"parse_error":"Error parsing the following tool call arguments:\n\n{\"a\":\n\nError details: x"}]},{"role":"tool","tool_call_id":"c1","error":{"type":"parsing","message":"x"},"content":""}],"events":[{"event":"model","tools":[{"name":"add","parameters":{"type":"object"}}],"output":{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c1","function":"add","arguments":{"a":"attachment://abc"}}]}}]}},{"event":"tool","function":"add","id":"c1","arguments":{"a":1}}]}]}`,
+			[]string{`add {"a":"long \"text\""} error {"type":"object"} + add {"a": {"type":"object"}`}},
 		"Inspect messages": {`[{"role":"assistant","content":"","source":"generate","tool_calls":[{"id":"c1","function":"add","arguments":{"a":1},"type":"function"}]}]`, []string{`add {"a":1}`}},
 		"OpenAI Evals":     {`{"object":"eval.run.output_item","datasource_item":{},"sample":{"input":[],"output":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{}"}}]}]}}`, []string{`add {}`}},
 		"ShareGPT":         {`{"conversations":[{"from":"human","value":"hi"},{"from":"function_call","value":"{\"name\":\"add\",\"arguments\":{\"a\":1}}"},{"from":"observation","value":"1"},{"from":"gpt","value":"1"}],"tools":"[{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}]"}`, []string{`add {"a":1} {"type":"object"}`}},
@@ -213,6 +218,7 @@ func TestCallsThatAreNotRead(t *testing.T) {
 		"OpenHands":           {`{"id":1,"source":"agent","action":"run","args":{"command":"ls"}}`, "f:1: an action of OpenHands without tool_call_metadata"},
 		"Hermes, no JSON":     {`{"conversations":[{"from":"gpt","value":"<tool_call>{'name': 'x'}</tool_call>"}]}`, "f:1: a <tool_call> in a text that is not JSON"},
 		"ShareGPT, no JSON":   {`{"conversations":[{"from":"function_call","value":"add(1)"}]}`, "f:1: a message function_call that is not JSON"},
+		"tau2, voice":         {`{"simulations":[{"id":"1","ticks":[{"tool_calls":[{"name":"x","arguments":{}}]}]}]}`, "f:1: a record in a list that may have calls, in no form that is read: its members are id, ticks"},
 		"a number as a call":  {`{"messages":[{"role":"assistant","tool_calls":[1]}]}`, "f:1: tool_calls has a number"},
 		"a text as the calls": {`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "f:1: tool_calls is of kind string"},
 	} {
@@ -230,14 +236,15 @@ func TestCallsThatAreNotRead(t *testing.T) {
 func TestNoCalls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"a prompt of MCP":   {`{"name":"x","arguments":[{"name":"a"}]}`, string(recorded.SkippedUnknown)},
-		"a task":            {`{"name":"x","input":"text","expected":1}`, string(recorded.SkippedUnknown)},
-		"ui_messages":       {`{"ts":1,"type":"say","say":"tool","text":"{\"tool\":\"readFile\"}"}`, string(recorded.SkippedUnknown)},
-		"a tool":            {`{"name":"x","parameters":{"type":"object"}}`, string(recorded.SkippedUnknown)},
-		"a tool span":       {`{"run_type":"tool","id":"r","inputs":{"name":"x","arguments":{}}}`, string(recorded.SkippedNoCalls)},
-		"a result":          {`{"role":"tool","tool_call_id":"c","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"the user's call":   {`{"role":"user","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"Cline before 2026": {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
+		"a prompt of MCP":               {`{"name":"x","arguments":[{"name":"a"}]}`, string(recorded.SkippedUnknown)},
+		"a call that the provider runs": {`{"role":"assistant","content":[{"type":"mcp_call","id":"m","name":"x","arguments":"{}"},{"type":"server_tool_use","id":"s","name":"x","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a task":                        {`{"name":"x","input":"text","expected":1}`, string(recorded.SkippedUnknown)},
+		"ui_messages":                   {`{"ts":1,"type":"say","say":"tool","text":"{\"tool\":\"readFile\"}"}`, string(recorded.SkippedUnknown)},
+		"a tool":                        {`{"name":"x","parameters":{"type":"object"}}`, string(recorded.SkippedUnknown)},
+		"a tool span":                   {`{"run_type":"tool","id":"r","inputs":{"name":"x","arguments":{}}}`, string(recorded.SkippedNoCalls)},
+		"a result":                      {`{"role":"tool","tool_call_id":"c","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"the user's call":               {`{"role":"user","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"Cline before 2026":             {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

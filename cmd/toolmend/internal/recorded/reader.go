@@ -108,7 +108,10 @@ func endsEarly(text []byte) bool {
 // 1f 8b is gzip (RFC 1952, section 2.3.1).
 func Decompressed(r io.Reader) (*bufio.Reader, error) {
 	src := bufio.NewReaderSize(r, 64<<10)
-	if magic, _ := src.Peek(2); string(magic) != "\x1f\x8b" {
+	switch magic, _ := src.Peek(4); {
+	case string(magic) == "PK\x03\x04":
+		return nil, errors.New("a zip archive: write an .eval log of Inspect as JSON first, with inspect log convert --to json")
+	case !bytes.HasPrefix(magic, []byte("\x1f\x8b")):
 		return src, nil
 	}
 	z, err := gzip.NewReader(src)

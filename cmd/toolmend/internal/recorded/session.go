@@ -26,6 +26,7 @@ type session struct {
 	open     *Turn // gets calls that no message holds together
 	tools    []middleware.Tool
 	runTools map[string][]middleware.Tool // of requests that come before their answers, by id
+	runTypes map[string]string
 	model    string
 	outcomes map[string]Outcome
 	repeats  int
@@ -35,7 +36,7 @@ type session struct {
 }
 
 func newSession(file string, seen map[string]bool) *session {
-	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}}
+	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
 }
 
 // turn returns the turn with a key, or begins one.
@@ -76,9 +77,7 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 	if v.Get("toolInvocation").Exists() {
 		outcome = outcomeOf(v.Get("toolInvocation"))
 	}
-	if strings.HasPrefix(c.Arguments, "attachment://") { // Inspect keeps long texts apart
-		c.Arguments = cmp.Or(text(s.texts.Get(strings.TrimPrefix(c.Arguments, "attachment://"))), c.Arguments)
-	}
+	c.Arguments = s.attached(c.Arguments)
 	if i := slices.IndexFunc(t.Calls, func(o middleware.ToolCall) bool { return o.ID == c.ID && c.ID != "" }); i >= 0 && t.key != "" {
 		if c.Arguments != "" {
 			t.Calls[i] = c
@@ -91,6 +90,24 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 		return
 	}
 	t.Calls, t.Outcomes = append(t.Calls, c), append(t.Outcomes, outcome)
+}
+
+// attached returns arguments with the long texts that Inspect keeps apart.
+func (s *session) attached(arguments string) string {
+	if !s.texts.Exists() {
+		return arguments
+	}
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(arguments, `"attachment://`)
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		name, rest, _ := strings.Cut(after, `"`)
+		b.WriteString(rawjson.Quote(cmp.Or(s.texts.Get(name).Str(), "attachment://"+name)))
+		arguments = rest
+	}
 }
 
 // repeated reports whether a call was read before. Ids that count up, such as call_0, are
@@ -178,6 +195,9 @@ func unwrap(v rawjson.Value) (rawjson.Value, string) {
 		if !in.Get("role").Exists() && (in.Get("message").Kind() == rawjson.Object || in.Get("kwargs").Kind() == rawjson.Object) {
 			return unwrap(in)
 		}
+		if kind := text(v.Get("type")); slices.Contains(roles, kind) || kind == "user" {
+			role = cmp.Or(role, kind)
+		}
 		return in, cmp.Or(text(in.Get("role")), role, text(in.Get("type")), text(v.Get("type")))
 	}
 	if role == "" && v.Get("content").Get("parts").Kind() == rawjson.Array { // Google ADK
@@ -226,6 +246,10 @@ func (s *session) message(v rawjson.Value) {
 			}
 			s.messages(answer.Get("output"))
 		}
+		return
+	}
+	if items := m.Get("output"); role == "" && items.Kind() == rawjson.Array && !m.Get("content").Exists() { // an answer of OpenAI Responses
+		s.messages(items)
 		return
 	}
 	if role == "" && !m.Get("tool_calls").Exists() && !m.Get("content").Exists() && !m.Get("parts").Exists() {
@@ -311,9 +335,6 @@ func (s *session) calls(t *Turn, m rawjson.Value, key string) {
 			}
 		}
 	}
-	if m.Get("from").Exists() {
-		s.marked(t, m)
-	}
 }
 
 // unknown adds a call of a tool that opencode did not know: it keeps the name alone.
@@ -333,21 +354,20 @@ func jsonIn(s string) (rawjson.Value, bool) {
 }
 
 // marked reads the calls of ShareGPT and Hermes, which are JSON in a text.
-func (s *session) marked(t *Turn, m rawjson.Value) {
-	said := m.Get("value").Str()
-	for rest := said; ; {
-		_, after, ok := strings.Cut(rest, "<tool_call>")
+func (s *session) marked(t *Turn, said string) {
+	for {
+		_, after, ok := strings.Cut(said, "<tool_call>")
 		if !ok {
 			return
 		}
-		body, next, ok := strings.Cut(after, "</tool_call>")
+		body, rest, ok := strings.Cut(after, "</tool_call>")
 		in, isJSON := jsonIn(body)
 		if !ok || !isJSON || in.Kind() != rawjson.Object {
 			s.fail(errors.New("a <tool_call> in a text that is not JSON"))
 			return
 		}
 		s.add(t, in)
-		rest = next
+		said = rest
 	}
 }
 
