@@ -172,8 +172,8 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader, inDirect
 	c.reading.Files++
 	c.ofFile = 0
 	c.read = fileRead{}
-	lines := recorded.NewReader(label, c.progress.watch(in))
-	inOrder(ctx, c.log.Lines(lines), func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
+	lines := c.log.Reader(label, c.progress.watch(in))
+	inOrder(ctx, lines.All(), func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
 	if more := c.ofFile - maxOfFile; more > 0 {
 		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
 	}
@@ -185,7 +185,6 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader, inDirect
 	}
 	if c.read.calls > 0 && !c.read.validated {
 		c.unvalidated += c.read.calls
-		c.failed++
 	}
 	return nil
 }
@@ -275,7 +274,7 @@ func (c *check) add(f lineResult) {
 		c.rates.add(s)
 		c.calls += len(s.Attempts[0].Calls)
 		if c.format == cli.FormatJSON {
-			_ = report.WriteJSONCalls(c.out, s) // out keeps the error
+			_ = report.WriteJSONCalls(c.out, s, c.content) // out keeps the error
 		}
 		if !c.last.Join(s) {
 			c.count()
@@ -334,7 +333,7 @@ func (c *check) summary() report.Summary {
 	if c.calls == 0 && c.failed == 0 {
 		if !c.answered && len(c.reading.Skipped) > 0 {
 			c.failed++
-			fmt.Fprintf(c.stderr, "toolmend check: no line has a tool call in a form that is read, so nothing was checked. These are read: %s. See toolmend check -h\n", recorded.Forms)
+			fmt.Fprint(c.stderr, "toolmend check: no line has a tool call in a form that is read, so nothing was checked: calls that are only text are not read. See toolmend check -h\n")
 		} else {
 			fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
 		}
@@ -355,7 +354,7 @@ func (c *check) exitCode(sum report.Summary, compared *comparison) int {
 		bad = sum.BadEnd
 	}
 	switch {
-	case c.failed > 0:
+	case c.failed > 0 || c.unvalidated > 0:
 		return cli.ExitFailed
 	case compared != nil && compared.Risen, compared == nil && bad > 0:
 		return cli.ExitInvalid

@@ -164,7 +164,7 @@ func (s settings) count(ctx context.Context, all []*Tools) error {
 		return err
 	}
 	defer f.Close()
-	for line, err := range recorded.NewLog().Lines(recorded.NewReader(s.calls, f)) {
+	for line, err := range recorded.NewReader(s.calls, f).All() {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}

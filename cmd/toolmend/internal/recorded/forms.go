@@ -64,10 +64,6 @@ var exchange = form{
 // bare is the form of a response alone.
 var bare = form{answer: []string{""}}
 
-// Forms describes what Line.Turns reads, for messages.
-const Forms = "recorded turns, exchanges {request, response}, conversations {messages or contents or input, tools}, responses with -tools FILE, " +
-	"batch output with its input as -tools FILE, logs of LiteLLM, and exports of Langfuse and OpenTelemetry"
-
 // formOf returns the form of a record; nil if it has none of programs and forms.
 func formOf(v rawjson.Value) *form {
 	for _, table := range [][]form{programs, forms} {

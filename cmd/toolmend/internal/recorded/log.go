@@ -1,7 +1,7 @@
 package recorded
 
 import (
-	"iter"
+	"io"
 	"slices"
 	"strings"
 
@@ -16,61 +16,93 @@ type Log struct{ seen map[string]bool }
 // NewLog returns a Log that has read nothing.
 func NewLog() *Log { return &Log{map[string]bool{}} }
 
-// Lines yields the lines of a file as Reader.All does. Lines that belong together, as those
-// of a session of an agent, are read to the end of the file: in their places come lines that
-// have nothing but a reason why they are skipped, and at the end a line for each turn.
-func (g *Log) Lines(r *Reader) iter.Seq2[Line, error] {
-	return func(yield func(Line, error) bool) {
-		s := newSession(r.file, g.seen)
-		var cut *Line // it is not JSON, and it may be the last one
-		known := false
-		for l, err := range r.All() {
-			if cut != nil && !yield(*cut, nil) {
-				return
-			}
-			cut = nil
-			if err == nil {
-				var doc *rawjson.Doc
-				if doc, err = rawjson.Parse(string(l.Text), lineLimits); err != nil {
-					kept := l
-					cut, err = &kept, nil
-					continue
-				}
-				l.value = doc.Root()
-				s.line = l.N
-				if s.takes(l.value, &known) {
-					l = Line{File: l.File, N: l.N, skip: SkippedNoCalls}
-				} else if known && s.form.session && !isRecorded(l.value) && formOf(l.value) == nil && !bareAnswer(l.value) {
-					l = Line{File: l.File, N: l.N, skip: Skipped("of type " + display.Visible(display.Clip(typeOf(l.value), 40), false))}
-				}
-			}
-			if !yield(l, err) {
-				return
-			}
+// Reader returns a reader as NewReader does.
+func (g *Log) Reader(file string, r io.Reader) *Reader {
+	out := NewReader(file, r)
+	out.session.seen = g.seen
+	return out
+}
+
+// Next returns the next line that is not blank, without its end. Its Text is the caller's.
+// Lines that belong together, as those of a session of an agent, are read to the end of the
+// file: in their places come lines that have nothing but a reason why they are skipped, and
+// at the end a line for each turn. The error is io.EOF at the end. Any other is an *Error,
+// after which the next call goes on where that is possible and returns io.EOF where it is
+// not.
+func (r *Reader) Next() (Line, error) {
+	for len(r.queue) == 0 {
+		l, err := r.raw()
+		switch {
+		case err == io.EOF && r.ended:
+			return l, err
+		case err == io.EOF:
+			r.finish()
+		case err != nil:
+			r.push(Line{}, err)
+		default:
+			r.look(l)
 		}
-		if cut != nil {
-			if known {
-				cut.skip = SkippedCut
-			}
-			if !yield(*cut, nil) {
-				return
-			}
+	}
+	next := r.queue[0]
+	r.queue = r.queue[1:]
+	return next.line, next.err
+}
+
+// lineOrError is a result of Next.
+type lineOrError struct {
+	line Line
+	err  error
+}
+
+// push puts a result behind the others, and in front of it a line that is not JSON.
+func (r *Reader) push(l Line, err error) {
+	if r.cut != nil {
+		r.queue = append(r.queue, lineOrError{*r.cut, nil})
+		r.cut = nil
+	}
+	r.queue = append(r.queue, lineOrError{l, err})
+}
+
+// look reads a line that belongs to a session, or passes it on.
+func (r *Reader) look(l Line) {
+	doc, err := rawjson.Parse(string(l.Text), lineLimits)
+	if err != nil {
+		if r.cut != nil {
+			r.queue = append(r.queue, lineOrError{*r.cut, nil})
 		}
-		for _, t := range s.take() {
-			if !yield(Line{File: r.file, N: t.Line, turn: &t}, nil) {
-				return
-			}
+		r.cut = &l // it may be the last one
+		return
+	}
+	l.value = doc.Root()
+	s := r.session
+	s.line = l.N
+	switch {
+	case s.takes(l.value):
+		l = Line{File: l.File, N: l.N, skip: SkippedNoCalls}
+	case s.form != nil && s.form.session && !isRecorded(l.value) && formOf(l.value) == nil && !bareAnswer(l.value):
+		l = Line{File: l.File, N: l.N, skip: Skipped("of type " + display.Visible(display.Clip(typeOf(l.value), 40), false))}
+	}
+	r.push(l, nil)
+}
+
+// finish queues what is known at the end of a file.
+func (r *Reader) finish() {
+	r.ended = true
+	s := r.session
+	if r.cut != nil {
+		if s.form != nil {
+			r.cut.skip = SkippedCut
 		}
-		for range s.repeats {
-			if !yield(Line{File: r.file, skip: SkippedRepeat}, nil) {
-				return
-			}
-		}
-		for _, err := range s.errs {
-			if !yield(Line{}, err) {
-				return
-			}
-		}
+		r.queue, r.cut = append(r.queue, lineOrError{*r.cut, nil}), nil
+	}
+	for _, t := range s.take() {
+		r.push(Line{File: r.file, N: t.Line, turn: &t}, nil)
+	}
+	for range s.repeats {
+		r.push(Line{File: r.file, skip: SkippedRepeat}, nil)
+	}
+	for _, err := range s.errs {
+		r.push(Line{}, err)
 	}
 }
 
@@ -89,11 +121,11 @@ func bareAnswer(v rawjson.Value) bool {
 
 // takes reads a line that belongs to a session, and returns whether it does. An array as a
 // line is the list of its elements.
-func (s *session) takes(v rawjson.Value, known *bool) bool {
+func (s *session) takes(v rawjson.Value) bool {
 	if v.Kind() == rawjson.Array {
 		taken := false
 		for e := range v.Each() {
-			taken = s.takes(e, known) || taken
+			taken = s.takes(e) || taken
 		}
 		return taken
 	}
@@ -112,7 +144,6 @@ func (s *session) takes(v rawjson.Value, known *bool) bool {
 	for _, r := range list {
 		s.record(r)
 	}
-	*known = true
 	return true
 }
 

@@ -15,7 +15,7 @@ import (
 // the outcome where the log has them, what was skipped, and its errors.
 func read(t *testing.T, log *recorded.Log, file, text string) (calls, skipped, errs []string) {
 	t.Helper()
-	for line, err := range log.Lines(recorded.NewReader(file, strings.NewReader(text))) {
+	for line, err := range log.Reader(file, strings.NewReader(text)).All() {
 		var turns []recorded.Turn
 		if err == nil {
 			turns, err = line.Turns(nil)
