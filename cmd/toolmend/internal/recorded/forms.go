@@ -112,8 +112,10 @@ func records(v rawjson.Value) (out []rawjson.Value) {
 	}
 	if formOf(v) == nil {
 		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "runs", "interactions"} {
-			for e := range v.Get(key).Each() {
-				out = append(out, records(e)...)
+			if list := v.Get(key); list.Kind() == rawjson.Array {
+				for e := range list.Each() {
+					out = append(out, records(e)...)
+				}
 			}
 		}
 	}

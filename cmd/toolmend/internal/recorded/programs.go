@@ -3,6 +3,7 @@ package recorded
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,7 +25,7 @@ func init() { // the readers use the table
 		{name: "Codex rollout", has: []string{"record_type"}, session: true, local: true},
 		{name: "output of codex exec --json", has: []string{"type", "item/type"}, read: func(s *session, v rawjson.Value) {
 			if kind := v.Get("item").Get("type").Str(); kind == "mcp_tool_call" || kind == "command_execution" {
-				s.fail(errRefused("the output of codex exec --json does not have the calls as the model sent them: read the rollout in ~/.codex/sessions"))
+				s.fail(errors.New("the output of codex exec --json does not have the calls as the model sent them: read the rollout in ~/.codex/sessions"))
 			}
 		}},
 		{name: "HAR", has: []string{"log/entries"}, read: func(s *session, v rawjson.Value) { s.each(v.Get("log").Get("entries")) }},
@@ -169,7 +170,7 @@ func (s *session) each(list rawjson.Value) {
 	for v := range list.Each() {
 		for _, r := range records(v) {
 			if !s.record(r) && mayHoldCall(r.Raw()) {
-				s.fail(errRefused("a record in a list that may have calls, in no form that is read: its members are " + membersOf(r)))
+				s.fail(errors.New("a record in a list that may have calls, in no form that is read: its members are " + membersOf(r)))
 			}
 		}
 	}
@@ -228,7 +229,7 @@ func (s *session) openHands(v rawjson.Value) {
 	answer := meta.Get("model_response")
 	if !answer.Exists() {
 		if action := v.Get("action").Str(); v.Get("source").Str() == "agent" && slices.Contains([]string{"run", "run_ipython", "edit", "read", "write", "browse", "browse_interactive", "call_tool_mcp"}, action) {
-			s.fail(errRefused("an action of OpenHands without tool_call_metadata: what the model sent is not in the log"))
+			s.fail(errors.New("an action of OpenHands without tool_call_metadata: what the model sent is not in the log"))
 		}
 		return
 	}
@@ -434,13 +435,6 @@ func (s *session) sample(v rawjson.Value) {
 func (s *session) shareGPT(v rawjson.Value) {
 	for m := range v.Get("conversations").Each() {
 		switch role := firstText(m, "from", "role"); role {
-		case "function_call", "tool_call":
-			body := m.Get("value")
-			if in, ok := jsonIn(body.Str()); !ok || in.Kind() != rawjson.Object && in.Kind() != rawjson.Array {
-				s.fail(errRefused("a message " + role + " that is not JSON"))
-				continue
-			}
-			s.blocks(body)
 		case "system":
 			if list, _, ok := strings.Cut(afterText(m.Get("value").Str(), "<tools>"), "</tools>"); ok && s.tools == nil {
 				list = strings.TrimSpace(list)

@@ -116,6 +116,7 @@ func TestPrograms(t *testing.T) {
 		"mini-swe-agent, Responses":   {`{"trajectory_format":"mini-swe-agent-1.1","messages":[{"role":"user","content":"x"},{"object":"response","output":[{"type":"function_call","call_id":"c1","name":"bash","arguments":"{}"}],"extra":{}},{"type":"function_call_output","call_id":"c1","output":"x"}]}`, []string{`bash {}`}},
 		"Hermes, roles":               {`{"conversations":[{"role":"assistant","content":"<tool_call>{\"name\":\"add\",\"arguments\":{}}</tool_call>"}]}`, []string{`add {}`}},
 		"OpenInference, nested":       {`[{"attributes":{"openinference":{"span":{"kind":"LLM"}},"llm":{"output_messages":[{"message":{"role":"assistant","tool_calls":[{"tool_call":{"id":"c1","function":{"name":"add","arguments":"{\"a\":1}"}}}]}}]}}}]`, []string{`add {"a":1}`}},
+		"ShareGPT, roles":             {`{"messages":[{"role":"function_call","content":"{\"name\":\"add\",\"arguments\":{\"a\":1}}"}],"tools":"[{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}]"}`, []string{`add {"a":1} {"type":"object"}`}},
 		"OpenInference, output alone": {`{"attributes":{"openinference.span.kind":"LLM","output.mime_type":"application/json","output.value":"{\"choices\":[{\"message\":{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\",\"function\":{\"name\":\"add\",\"arguments\":\"{}\"}}]}}]}"}}`, []string{`add {}`}},
 		"Langfuse, LangChain":         {`{"type":"GENERATION","input":[{"role":"tool","content":{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}}],"output":{"role":"assistant","content":"","additional_kwargs":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]}}}`, []string{`add {"a":1} {"type":"object"}`}},
 		"Langfuse, AI SDK":            {`{"trace":{"observations":[{"type":"GENERATION"}]},"observations":[{"type":"GENERATION","output":[{"toolCallId":"call_abcdefgh","toolName":"add","input":"{\"a\":1}"}]},{"type":"GENERATION","metadata":{"attributes":{"ai.prompt.tools":["{\"type\":\"function\",\"name\":\"add\",\"inputSchema\":{\"type\":\"object\"}}"]}},"output":"[{\"toolCallId\":\"call_abcdefgh\",\"toolName\":\"add\",\"input\":\"{\\\"a\\\":1}\"}]"}]}`, []string{`add {"a":1} {"type":"object"}`}},
@@ -236,6 +237,7 @@ func TestCallsThatAreNotRead(t *testing.T) {
 func TestNoCalls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
+		"arguments of an event":         {`{"type":"tool.execution_start","data":{"arguments":{"name":"x","arguments":{}}}}`, string(recorded.SkippedUnknown)},
 		"a prompt of MCP":               {`{"name":"x","arguments":[{"name":"a"}]}`, string(recorded.SkippedUnknown)},
 		"a call that the provider runs": {`{"role":"assistant","content":[{"type":"mcp_call","id":"m","name":"x","arguments":"{}"},{"type":"server_tool_use","id":"s","name":"x","input":{}}]}`, string(recorded.SkippedNoCalls)},
 		"a task":                        {`{"name":"x","input":"text","expected":1}`, string(recorded.SkippedUnknown)},

@@ -3,7 +3,6 @@ package recorded
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -238,6 +237,15 @@ func (s *session) message(v rawjson.Value) {
 		return
 	}
 	s.open = nil
+	if role == "function_call" || role == "tool_call" { // of ShareGPT
+		body := firstAt(m, []string{"value", "content"})
+		if body.Kind() != rawjson.Object && body.Kind() != rawjson.Array {
+			s.fail(errors.New("a message " + role + " that is not JSON"))
+		} else {
+			s.blocks(body)
+		}
+		return
+	}
 	if !slices.Contains(roles, role) && role != "" {
 		s.results(m, role)
 		if answer := m.Get("extra").Get("response"); answer.Kind() == rawjson.Object {
@@ -484,6 +492,3 @@ func (s *session) adopt(turns []Turn, err error) {
 		s.turns = append(s.turns, &kept)
 	}
 }
-
-// errRefused is the error of a form that has calls and is not read.
-func errRefused(what string) error { return fmt.Errorf("%s", what) }

@@ -36,7 +36,11 @@ type setKey struct{ source, ref string }
 // the tools would look worse than they are.
 func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 	sets := &Toolsets{file: file, by: make(map[setKey][]middleware.Tool), inputs: map[string][]byte{}}
-	for l, err := range NewReader(file, r).All() {
+	for lines := NewReader(file, r); ; {
+		l, err := lines.raw()
+		if err == io.EOF {
+			return sets, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +52,6 @@ func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 			return nil, &Error{File: file, Line: l.N, Err: err}
 		}
 	}
-	return sets, nil
 }
 
 // add adds what a line of a file of tools has.
