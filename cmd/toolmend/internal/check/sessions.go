@@ -30,7 +30,7 @@ func tallyOf(file string, t *recorded.Turn, tool string) (out []tally) {
 }
 
 // sessionRow is what became of the calls of a tool.
-type sessionRow struct{ tool, calls, errors, rejected, again int }
+type sessionRow struct{ calls, errors, rejected, again int }
 
 // sessions count what became of calls. The zero value is empty.
 type sessions struct {

@@ -15,8 +15,7 @@ import (
 type session struct {
 	line     int // of the record that is read
 	file     string
-	form     *form // of the record that is read
-	source   string
+	form     *form           // of the record that is read
 	seen     map[string]bool // calls of all files of a command; nil: a repeat counts
 	local    bool            // a call counts once in the file, whatever its id looks like
 	turns    []*Turn
@@ -435,7 +434,7 @@ func (s *session) result(v rawjson.Value, id string) {
 	}
 }
 
-// texts reads a text with blocks of JSON in it, each on lines of its own, as promptfoo joins
+// blocks reads a text with blocks of JSON in it, each on lines of its own, as promptfoo joins
 // the blocks of an answer of Anthropic.
 func (s *session) blocks(v rawjson.Value) {
 	if v.Kind() == rawjson.String {

@@ -126,9 +126,11 @@ func (s *Toolsets) complete(t *Turn) {
 		t.Tools = withoutSchema(t.Tools, c.Name)
 	}
 	if s != nil && s.schema != nil {
-		t.NoTools = false
+		t.NoTools, t.Tools = false, slices.Clone(t.Tools) // turns share them
 		for i := range t.Tools {
-			t.Tools[i].Parameters = s.schema
+			if t.Tools[i].Parameters == nil {
+				t.Tools[i].Parameters = s.schema
+			}
 		}
 	}
 }
