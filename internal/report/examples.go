@@ -101,7 +101,10 @@ func worth(c *Call) int {
 	case n <= 1_000:
 		w = 2
 	}
-	if len(c.Changes) > 0 && c.Final.Good() { // there is something to compare
+	switch {
+	case !c.Final.Good(): // nothing repairs it: that is what a reader has to know
+		w += 8
+	case len(c.Changes) > 0: // there is something to compare
 		w++
 	}
 	return w
@@ -135,7 +138,7 @@ func (e *examples) sorted() []Example {
 	}
 	slices.SortFunc(out, func(a, b Example) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Call.Tool, b.Call.Tool), strings.Compare(a.Code, b.Code),
-			strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Model, b.Model), strings.Compare(a.ID, b.ID), strings.Compare(plain(a.Call.Sent), plain(b.Call.Sent)))
+			cmp.Compare(b.Call.Final.rank(), a.Call.Final.rank()), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Model, b.Model), strings.Compare(a.ID, b.ID), strings.Compare(plain(a.Call.Sent), plain(b.Call.Sent)))
 	})
 	return out
 }

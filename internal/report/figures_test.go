@@ -239,3 +239,22 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 	require.Equal(t, 4*13, f.Summary().Total.Calls)
 }
+
+// A call that nothing repairs tells more than one that was repaired.
+func TestExamplesPreferInvalidCalls(t *testing.T) {
+	t.Parallel()
+	f := report.NewFigures(report.Options{})
+	call := func(arguments string, final report.Verdict) {
+		c := report.Call{
+			Sent: middleware.ToolCall{Name: "x", Arguments: arguments}, AsSent: report.Invalid, Final: final,
+			Issues: []middleware.Issue{{Code: "type", Pointer: "/a"}}, Changes: []middleware.Change{{By: "mend.coerce"}},
+		}
+		f.Add(&report.Step{Attempts: []report.Attempt{{Calls: []report.Call{c}}}})
+	}
+	call(`{"a":"1"}`, report.OK)
+	call(`{"a":"`+strings.Repeat("x", 2000)+`"}`, report.Invalid)
+	call(`{"a":"2"}`, report.OK)
+	got := f.Summary().Examples
+	require.Len(t, got, 1)
+	require.Equal(t, report.Invalid, got[0].Call.Final)
+}

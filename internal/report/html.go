@@ -2,11 +2,14 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/text"
 )
@@ -30,6 +33,7 @@ type htmlData struct {
 	StyleHash     string
 	Style         template.CSS
 	S             *Summary
+	Answers       []answerRow
 	Chart         *ChartView
 	Verdicts      []verdictRow
 	Codes         []CodeRow
@@ -47,6 +51,48 @@ type verdictRow struct {
 	Sent, Final int
 }
 
+// answerRow answers a question of the first screen.
+type answerRow struct {
+	Question string
+	Name     string // of a tool or a model, as a model may have written it
+	Answers  []string
+}
+
+// answers says which tool and which model fail most, how, and what would have fixed it. It
+// is empty if no call fails.
+func answers(s *Summary, advice []string) (out []answerRow) {
+	failing := func(question string, rows []Row, name func(Row) string) {
+		if len(rows) > 0 && rows[0].Bad() > 0 {
+			r := rows[0]
+			out = append(out, answerRow{question, name(r), []string{fmt.Sprintf("%d of %s not valid as sent, %d in the end", r.Bad(), text.Plural(r.Checked(), "validated call"), r.Final)}})
+		}
+	}
+	failing("The tool that fails most", s.Tools, func(r Row) string { return r.Tool })
+	failing("The model that fails most", s.Models, func(r Row) string { return r.Model })
+	if len(out) == 0 {
+		return nil
+	}
+	if f := s.Places(s.Tools[0].Tool); len(f) > 0 {
+		how := fmt.Sprintf("%s: %s", cmp.Or(strings.TrimPrefix(f[0].Pointer, "/"), "the call"), f[0].Code)
+		if f[0].Expected != "" {
+			how += ", expected " + f[0].Expected
+		}
+		out = append(out, answerRow{"How", s.Tools[0].Tool, []string{how + " (" + text.Plural(f[0].Sent, "call") + ")"}})
+	}
+	fix := answerRow{Question: "What would have fixed it"}
+	if s.Total.Repaired > 0 {
+		by := ""
+		if len(s.Rules) > 0 {
+			by = ", most often by " + s.Rules[0].Rule
+		}
+		fix.Answers = append(fix.Answers, fmt.Sprintf("the repairs that are on make %d of %d calls valid%s", s.Total.Repaired, s.Total.Bad(), by))
+	}
+	if fix.Answers = append(fix.Answers, head(advice, 2)...); len(fix.Answers) == 0 {
+		fix.Answers = []string{"a re-ask with the error: no repair is certain"}
+	}
+	return append(out, fix)
+}
+
 // WriteHTML writes one HTML file of at most 1 MB, without a script and without any
 // address: figures, and the most telling examples. The first line of the page says
 // whether it shows values that models wrote.
@@ -56,7 +102,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	d := htmlData{
 		Notice: noticeShown, Title: l.Title, S: &s, Chart: Chart(s.Series), Sections: l.Sections, Values: l.Values,
 		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Style: template.CSS(style), // our own
-		Examples: slices.Clone(head(s.Examples, htmlExamples)),
+		Answers: answers(&s, l.Advice), Examples: slices.Clone(head(s.Examples, htmlExamples)),
 	}
 	if d.Title == "" {
 		d.Title = "Tool calls"

@@ -19,6 +19,7 @@ type callJSON struct {
 	Model       string              `json:"model"`
 	Source      string              `json:"source"`
 	Tool        string              `json:"tool"`
+	Arguments   *string             `json:"arguments,omitempty"` // as sent, if they are asked for
 	AsSent      Verdict             `json:"as_sent"`
 	Final       Verdict             `json:"final"`
 	Issues      []middleware.Issue  `json:"issues"` // as sent
@@ -43,13 +44,18 @@ type Line struct {
 }
 
 // WriteJSONCalls writes a line for each call of a step, with all values. Empty
-// lists are written as [], not as null.
-func WriteJSONCalls(w io.Writer, s *Step) error {
+// lists are written as [], not as null. With content the line has the arguments as sent.
+func WriteJSONCalls(w io.Writer, s *Step, content bool) error {
 	for i := range s.Attempts {
 		for n := range s.Attempts[i].Calls {
 			c := &s.Attempts[i].Calls[n]
+			var arguments *string
+			if content {
+				arguments = &c.Sent.Arguments
+			}
 			err := WriteJSON(w, callJSON{
-				Type: "call", File: s.File, Line: s.lineOf(i), ID: s.ID, Call: c.Index, CallID: c.Sent.ID,
+				Arguments: arguments,
+				Type:      "call", File: s.File, Line: s.lineOf(i), ID: s.ID, Call: c.Index, CallID: c.Sent.ID,
 				Model: s.Model, Source: s.Source, Tool: c.Sent.Name, AsSent: c.AsSent, Final: c.Final,
 				Issues: orEmpty(c.Issues), FinalIssues: orEmpty(c.FinalIssues), Changes: orEmpty(c.Changes),
 			})

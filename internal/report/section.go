@@ -8,6 +8,7 @@ type Layout struct {
 	Title    string    // "" means "Tool calls"
 	Values   bool      // show arguments and messages
 	Sections []Section // further parts, after the tables
+	Advice   []string  // what would help most, for the first screen of the HTML report
 	Final    bool      // the final verdicts decide what fails (JUnit), not those as sent
 }
 

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,13 +72,18 @@ type check struct {
 	calls    int         // read so far
 	rates    turnRates
 	measures measures
-	hinter   *hinter // nil without -hints
+	hinter   *hinter // nil without -hints and -html
 	hints    hintCounts
 	progress *progress
-	answered bool // a line has a call, whatever -model and -tool select
-	failed   int  // number of errors, printed or not
-	ofFile   int  // number of errors about lines of the current file
-	shown    int  // number of messages, printed or not: one may stand for many errors
+	log      *recorded.Log
+	sessions sessions
+	// unvalidated is the number of calls in files without any tools.
+	unvalidated int
+	answered    bool // a line has a call, whatever -model and -tool select
+	read        fileRead
+	failed      int // number of errors, printed or not
+	ofFile      int // number of errors about lines of the current file
+	shown       int // number of messages, printed or not: one may stand for many errors
 }
 
 // newCheck returns a run that measures and writes nothing.
@@ -84,9 +91,9 @@ func newCheck(s settings, program string, stderr io.Writer) *check {
 	c := &check{
 		settings: s, program: program, checker: report.NewChecker(s.verdict), stderr: stderr,
 		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
-		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}},
+		log: recorded.NewLog(), reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}},
 	}
-	if s.hints {
+	if s.hints || s.html != "" {
 		c.hinter, c.hints = newHinter(s), hintCounts{}
 	}
 	return c
@@ -95,11 +102,17 @@ func newCheck(s settings, program string, stderr io.Writer) *check {
 // run reads all files. An error in one file does not stop the run.
 func (c *check) run(ctx context.Context, stdin io.Reader) {
 	for _, name := range c.files {
-		if ctx.Err() != nil {
-			break
+		files, err := filesIn(name)
+		if err != nil {
+			c.complain(fmt.Errorf("%s: %w", c.program, err))
 		}
-		if err := c.file(ctx, name, stdin); err != nil {
-			c.complain(err)
+		for _, file := range files {
+			if ctx.Err() != nil {
+				break
+			}
+			if err := c.file(ctx, file, stdin, file != name); err != nil {
+				c.complain(err)
+			}
 		}
 	}
 	if ctx.Err() != nil {
@@ -108,10 +121,41 @@ func (c *check) run(ctx context.Context, stdin io.Reader) {
 	c.progress.clear()
 }
 
-// file reads one file to its end. It returns an error if the file cannot be
+// filesIn returns the files of a directory that may be logs, in the order of their names; of
+// another name, itself.
+func filesIn(name string) (files []string, err error) {
+	if info, failed := os.Stat(name); failed != nil || !info.IsDir() {
+		return []string{name}, nil
+	}
+	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+		switch filepath.Ext(strings.TrimSuffix(path, ".gz")) {
+		case ".json", ".jsonl", ".ndjson", ".traj", ".har":
+			if err == nil && d.Type().IsRegular() {
+				files = append(files, path)
+			}
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: the directory has no file with an end that logs have: .json, .jsonl, .ndjson, .traj or .har", name)
+	}
+	return files, err
+}
+
+// fileRead counts what was read of one file.
+type fileRead struct {
+	calls     int
+	unknown   int    // records in no form that is read
+	unread    int    // of these, records that look as if they had calls
+	first     string // about the first of them
+	validated bool   // the tools of a call are known
+}
+
+// file reads one file to its end. A file of a directory may be something else than a log. It
+// returns an error if the file cannot be
 // opened, or if it has no toolsets although -tools names some. It reports
 // errors of single lines as it goes.
-func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
+func (c *check) file(ctx context.Context, name string, stdin io.Reader, inDirectory bool) error {
 	in, label := stdin, "stdin"
 	if name != "-" {
 		f, err := os.Open(name)
@@ -127,10 +171,20 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	}
 	c.reading.Files++
 	c.ofFile = 0
-	lines := recorded.NewReader(label, c.progress.watch(in))
+	c.read = fileRead{}
+	lines := c.log.Reader(label, c.progress.watch(in))
 	inOrder(ctx, lines.All(), func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
 	if more := c.ofFile - maxOfFile; more > 0 {
 		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
+	}
+	switch r := c.read; {
+	case r.calls == 0 && r.unknown > 0 && !inDirectory:
+		c.complain(fmt.Errorf("%s: not a form that is read, so nothing of it was checked: %s; see toolmend check -h for the forms", label, r.first))
+	case r.unread > 0 && !inDirectory:
+		c.complain(fmt.Errorf("%s: %s left out that may have calls, in no form that is read: %s", label, text.Plural(r.unread, "record"), r.first))
+	}
+	if c.read.calls > 0 && !c.read.validated {
+		c.unvalidated += c.read.calls
 	}
 	return nil
 }
@@ -140,7 +194,11 @@ type lineResult struct {
 	steps    []report.Step  // the turns that match -model, with the calls that match -tool
 	measures []measuredTurn // of the turns with such a call
 	hints    []hintKey      // with -hints
-	err      error          // a recorded.Skipped, or the error of the line
+	tallies  []tally
+	calls    int           // before -tool selects
+	tools    bool          // the tools of a call are known
+	line     recorded.Line // of an err
+	err      error         // a recorded.Skipped, or the error of the line
 }
 
 // look validates one line. It runs concurrently, and so it changes nothing in c. -model
@@ -149,8 +207,12 @@ type lineResult struct {
 func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolsets) lineResult {
 	turns, err := l.Turns(sets)
 	f := lineResult{err: err}
+	if err != nil {
+		f.line = l
+	}
 	for i := range turns {
 		t := &turns[i]
+		f.calls, f.tools = f.calls+len(t.Calls), f.tools || !t.NoTools
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
 			continue
 		}
@@ -162,7 +224,10 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 			return f
 		}
 		matches := func(call report.Call) bool { return strings.Contains(strings.ToLower(call.Sent.Name), c.tool) }
-		if c.measurer != nil && slices.ContainsFunc(calls, matches) {
+		if t.Session {
+			f.tallies = append(f.tallies, tallyOf(l.File, t, c.tool)...)
+		}
+		if c.measurer != nil && !t.NoTools && slices.ContainsFunc(calls, matches) {
 			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t, calls)})
 		}
 		calls = slices.DeleteFunc(calls, func(call report.Call) bool { return !matches(call) })
@@ -184,6 +249,9 @@ func (c *check) add(f lineResult) {
 	switch {
 	case errors.As(f.err, &skipped):
 		c.reading.Skipped[string(skipped)]++
+		if skipped == recorded.SkippedUnknown {
+			c.unknown(f.line)
+		}
 	case f.err != nil:
 		if c.ofFile++; c.ofFile > maxOfFile {
 			c.failed++
@@ -192,6 +260,10 @@ func (c *check) add(f lineResult) {
 		}
 	default:
 		c.answered = true
+	}
+	c.read.calls, c.read.validated = c.read.calls+f.calls, c.read.validated || f.tools
+	for _, t := range f.tallies {
+		c.sessions.add(t)
 	}
 	for _, m := range f.measures {
 		c.measures.add(m)
@@ -202,7 +274,7 @@ func (c *check) add(f lineResult) {
 		c.rates.add(s)
 		c.calls += len(s.Attempts[0].Calls)
 		if c.format == cli.FormatJSON {
-			_ = report.WriteJSONCalls(c.out, s) // out keeps the error
+			_ = report.WriteJSONCalls(c.out, s, c.content) // out keeps the error
 		}
 		if !c.last.Join(s) {
 			c.count()
@@ -210,6 +282,16 @@ func (c *check) add(f lineResult) {
 		}
 	}
 	c.progress.show(c.calls)
+}
+
+// unknown counts a record in no form that is read.
+func (c *check) unknown(l recorded.Line) {
+	if c.read.unknown++; c.read.unknown == 1 {
+		c.read.first = l.Describe()
+	}
+	if l.MayHoldCall() {
+		c.read.unread++
+	}
 }
 
 // complain counts a message and prints it.
@@ -244,10 +326,14 @@ func (c *check) summary() report.Summary {
 		fmt.Fprintf(c.stderr, "and %d more such lines\n", more)
 	}
 	c.reading.Unreadable = c.failed
+	if c.unvalidated > 0 {
+		fmt.Fprintf(c.stderr, "%s: %s not validated: the log does not have the schemas of the tools. Name a file that has them with -tools: a list of tools, the body of a request, a result of MCP's tools/list, or one schema\n",
+			c.program, text.Plural(c.unvalidated, "call"))
+	}
 	if c.calls == 0 && c.failed == 0 {
 		if !c.answered && len(c.reading.Skipped) > 0 {
 			c.failed++
-			fmt.Fprintf(c.stderr, "toolmend check: no line has a tool call in a form that is read, so nothing was checked. These are read: %s. See toolmend check -h\n", recorded.Forms)
+			fmt.Fprint(c.stderr, "toolmend check: no line has a tool call in a form that is read, so nothing was checked: calls that are only text are not read. See toolmend check -h\n")
 		} else {
 			fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
 		}
@@ -268,7 +354,7 @@ func (c *check) exitCode(sum report.Summary, compared *comparison) int {
 		bad = sum.BadEnd
 	}
 	switch {
-	case c.failed > 0:
+	case c.failed > 0 || c.unvalidated > 0:
 		return cli.ExitFailed
 	case compared != nil && compared.Risen, compared == nil && bad > 0:
 		return cli.ExitInvalid

@@ -124,8 +124,10 @@ func (s *settings) output(asJSON bool) error {
 	switch {
 	case !brief && s.format != cli.FormatText && s.format != cli.FormatJSON:
 		return fmt.Errorf("-format is text, json, github, junit or sarif, not %q", s.format)
-	case s.content && !brief:
-		return errors.New("-content needs -format github, junit or sarif")
+	case s.content && s.format == cli.FormatText && s.html == "":
+		return errors.New("-content needs -html, or -format json, github, junit or sarif")
+	case s.content && s.noContent && !brief:
+		return errors.New("-content and -no-content contradict each other")
 	case s.noContent && s.html == "":
 		return errors.New("-no-content needs -html")
 	}

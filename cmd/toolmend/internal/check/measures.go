@@ -251,6 +251,9 @@ func (m *measured) add(o measured) {
 // write prints the measures, in the words of those who publish them.
 func (m *measured) write(w io.Writer) {
 	r, k := m.OpenRouter, m.K2
+	if r.Requests == 0 {
+		return
+	}
 	fmt.Fprintf(w, "\nPUBLISHED MEASURES\nOpenRouter, tool call error rate: %s of %s (calls: %d InvalidJson, %d UnknownName, %d SchemaMismatch)\n",
 		rate(r.Errors, r.Requests), text.Plural(r.Requests, "request"), r.InvalidJSON, r.UnknownName, r.SchemaMismatch)
 	fmt.Fprintf(w, "K2 Vendor Verifier, schema accuracy: %s of %s\n", rate(k.Valid, k.Answers), text.Plural(k.Answers, "answer"))

@@ -32,7 +32,7 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 	hints := c.hints.list(c.hinter, sum.Pairs)
 	sections := c.sections(sum, compared, hints)
 	if c.html != "" {
-		if err := c.writeHTML(sum, sections); err != nil {
+		if err := c.writeHTML(sum, sections, hints); err != nil {
 			return err
 		}
 	}
@@ -50,14 +50,15 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 		return ci.WriteSARIF(c.out, sum, layout)
 	case cli.FormatJSON:
 		line := c.summaryLine(sum)
-		line.Baseline, line.Hints = compared, hints
-		if c.hinter != nil {
+		line.Baseline = compared
+		if c.settings.hints {
+			line.Hints = hints
 			line.Retries = &sum.Retries
 		}
 		return report.WriteJSON(c.out, line)
 	}
-	writeTables(c.out, sum, &c.measures.Total, compared, c.settings)
-	if c.hinter != nil {
+	writeTables(c.out, sum, &c.measures.Total, &c.sessions, compared, c.settings)
+	if c.settings.hints {
 		writeHints(c.out, hints, sum.Retries, c.top)
 	}
 	return nil
@@ -90,6 +91,9 @@ func (c *check) sections(sum report.Summary, compared *comparison, hints []hint)
 	if c.hinter != nil {
 		out = append(out, hintsSection(hints, sum.Retries))
 	}
+	if len(c.sessions.rows) > 0 {
+		out = append(out, c.sessions.section())
+	}
 	if c.calls > 0 {
 		out = append(out, c.measures.section())
 	}
@@ -97,12 +101,17 @@ func (c *check) sections(sum report.Summary, compared *comparison, hints []hint)
 }
 
 // writeHTML writes the HTML report.
-func (c *check) writeHTML(sum report.Summary, sections []report.Section) error {
+func (c *check) writeHTML(sum report.Summary, sections []report.Section, hints []hint) error {
 	f, err := os.Create(c.html)
 	if err != nil {
 		return err
 	}
-	err = report.WriteHTML(f, sum, report.Layout{Values: !c.noContent, Sections: sections})
+	values := !c.noContent && (len(c.sessions.rows) == 0 || c.content) // a session is a person's own work
+	l := report.Layout{Values: values, Sections: sections}
+	for _, h := range hints {
+		l.Advice = append(l.Advice, h.Text)
+	}
+	err = report.WriteHTML(f, sum, l)
 	return cmp.Or(err, f.Close())
 }
 

@@ -143,8 +143,8 @@ func TestOutputFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"-format xml":            `-format is text, json, github, junit or sarif, not "xml"`,
 		"-json -format junit":    "-json is -format json, and -format is junit",
-		"-content":               "-content needs -format github, junit or sarif",
-		"-content -json":         "-content needs -format github, junit or sarif",
+		"-content":               "-content needs -html, or -format json, github, junit or sarif",
+		"-content -json":         "",
 		"-no-content":            "-no-content needs -html",
 		"-json -format json":     "",
 		"-content -format sarif": "",

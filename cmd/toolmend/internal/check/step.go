@@ -8,6 +8,9 @@ import (
 // stepOf makes a step with one attempt of a turn. Steps of one exchange that the
 // gateway recorded can be joined: see report.Step.Join.
 func stepOf(l recorded.Line, t *recorded.Turn, calls []report.Call) report.Step {
+	if t.Line > 0 {
+		l.N = t.Line
+	}
 	a := report.Attempt{Model: t.Model, Calls: calls, FinishReason: t.Finish, Line: l.N}
 	s := report.Step{ID: t.ID, File: l.File, Line: l.N, Source: t.Source, Model: t.Model, Tools: t.Tools}
 	if r := t.Served; r != nil {

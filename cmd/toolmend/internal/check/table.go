@@ -17,7 +17,7 @@ import (
 const maxName = 44
 
 // writeTables prints the tables, worst rows first.
-func writeTables(w io.Writer, s report.Summary, published *measured, compared *comparison, o settings) {
+func writeTables(w io.Writer, s report.Summary, published *measured, ran *sessions, compared *comparison, o settings) {
 	fmt.Fprintf(w, "%s, %s in %s: %d not valid as sent, %d in the end (-strip %s -mend %s)\n",
 		text.Plural(s.Turns, "turn"), text.Plural(s.Total.Calls, "call"), text.Plural(s.Reading.Files, "file"), s.Total.Bad(), s.Total.Final, o.stripName, o.mendName)
 	kinds := slices.SortedFunc(maps.Keys(s.Reading.Skipped), func(a, b string) int {
@@ -31,6 +31,9 @@ func writeTables(w io.Writer, s report.Summary, published *measured, compared *c
 	}
 	if s.Total.Calls == 0 {
 		return
+	}
+	if len(ran.rows) > 0 {
+		ran.write(w, o.top)
 	}
 	writeTable(w, countsTable("MODEL", s.Models, s.Total, o.top))
 	writeTable(w, countsTable("TOOL", s.Tools, s.Total, o.top))

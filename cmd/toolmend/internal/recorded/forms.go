@@ -12,73 +12,94 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/wire"
 )
 
 // form is a form of a record: where its request and its answer are. A place is the names
 // of members with / between them, and "" is the record itself. A string on the way may
 // hold JSON.
 type form struct {
-	has     []string // places that each record of the form has, and with = their text
-	request []string // the first that is there has the tools; else the record, else Toolsets
-	answer  []string // the first that is there is the answer: a response, a message, or messages
-	id      string   // of the request, in the input of a batch
-	whole   bool     // the request is all that the model received: without tools in it there were none
-	history bool     // the answer is a conversation, and each message of the model in it is a turn
+	name    string                        // for messages
+	has     []string                      // places that each record of the form has, and with = their text
+	is      func(rawjson.Value) bool      // another sign; nil: has is enough
+	read    func(*session, rawjson.Value) // reads a record; nil: the places below say what to read
+	across  bool                          // records of a file belong together
+	session bool                          // of an agent that worked for a person
+	local   bool                          // a call counts once in the file, whatever its id
+	pieces  bool                          // a message may be in several records, with the same id
+	request []string                      // the first that is there has the tools; else the record, else Toolsets
+	answer  []string                      // the first that is there is the answer: a response, a message, or messages
+	id      string                        // of the request, in the input of a batch
+	whole   bool                          // the request is all that the model received: without tools in it there were none
+	history bool                          // the answer is a conversation, and each message of the model in it is a turn
 }
 
 // forms are the forms, in the order in which they are tried. Recorded turns, which have
 // their calls at the top, are not among them.
 var forms = []form{
-	// What recorders of HTTP write. Vertex AI's batch prediction has the same members.
-	{has: []string{"request"}, request: []string{"request/body", "request"}, answer: []string{"response/body", "response"}, whole: true},
+	exchange,
 	// Anthropic, platform.claude.com/docs/en/api/retrieving-message-batch-results.
-	{has: []string{"custom_id", "result"}, answer: []string{"result/message"}, id: "custom_id"},
+	{name: "batch output of Anthropic", has: []string{"custom_id", "result"}, answer: []string{"result/message"}, id: "custom_id"},
 	// OpenAI, platform.openai.com/docs/api-reference/batch/request-output.
-	{has: []string{"custom_id", "response"}, answer: []string{"response/body"}, id: "custom_id"},
+	{name: "batch output of OpenAI", has: []string{"custom_id", "response"}, answer: []string{"response/body"}, id: "custom_id"},
 	// Gemini, ai.google.dev/gemini-api/docs/batch-api.
-	{has: []string{"key", "response"}, answer: []string{"response"}, id: "key"},
+	{name: "batch output of Gemini", has: []string{"key", "response"}, answer: []string{"response"}, id: "key"},
 	// LiteLLM: StandardLoggingPayload (docs.litellm.ai/docs/proxy/logging_spec), and rows of
 	// LiteLLM_SpendLogs with store_prompts_in_spend_logs (docs.litellm.ai/docs/proxy/ui_logs).
-	{has: []string{"proxy_server_request", "response"}, request: []string{"proxy_server_request/body", "proxy_server_request"}, answer: []string{"response"}},
-	{has: []string{"model_parameters", "response"}, request: []string{"model_parameters"}, answer: []string{"response"}},
-	// Langfuse: observations of its API and exports
-	// (langfuse.com/docs/api-and-data-platform/features/blob-storage-export-fields), with the
-	// input and output that langfuse/openai.py writes.
-	{has: []string{"type=GENERATION", "output"}, request: []string{"input"}, answer: []string{"output"}},
-	// OpenTelemetry: the attributes of a span or an event by the semantic conventions
-	// (docs/gen-ai/gen-ai-output-messages.json of open-telemetry/semantic-conventions).
-	{has: []string{"gen_ai.output.messages"}, answer: []string{"gen_ai.output.messages"}},
-	{has: []string{"response"}, answer: []string{"response/body", "response"}},
+	{name: "log of LiteLLM", has: []string{"proxy_server_request", "response"}, request: []string{"proxy_server_request/body", "proxy_server_request"}, answer: []string{"response"}},
+	{name: "log of LiteLLM", has: []string{"model_parameters", "response"}, request: []string{"model_parameters"}, answer: []string{"response"}},
+	{name: "response", has: []string{"response"}, answer: []string{"response/body", "response"}},
 	// Conversations: requests of OpenAI Chat, Anthropic and Ollama and the lines of OpenAI's
 	// fine-tuning (platform.openai.com/docs/api-reference/fine-tuning/chat-input), of Gemini,
 	// and of OpenAI Responses.
-	{has: []string{"messages"}, answer: []string{"messages"}, history: true},
-	{has: []string{"contents"}, answer: []string{"contents"}, history: true},
-	{has: []string{"input", "tools"}, answer: []string{"input"}, history: true},
+	{name: "conversation", has: []string{"messages"}, answer: []string{"messages"}, history: true},
+	{name: "conversation of Gemini", has: []string{"contents"}, answer: []string{"contents"}, history: true},
+	{name: "conversation of OpenAI Responses", has: []string{"input", "tools"}, answer: []string{"input"}, history: true},
+}
+
+// exchange is what recorders of HTTP write. Vertex AI's batch prediction has the same members.
+var exchange = form{
+	name: "exchange", has: []string{"request"}, request: []string{"request/body", "request"}, answer: []string{"response/body", "response"}, whole: true,
 }
 
 // bare is the form of a response alone.
 var bare = form{answer: []string{""}}
 
-// Forms describes what Line.Turns reads, for messages.
-const Forms = "recorded turns, exchanges {request, response}, conversations {messages or contents or input, tools}, responses with -tools FILE, " +
-	"batch output with its input as -tools FILE, logs of LiteLLM, and exports of Langfuse and OpenTelemetry"
-
-var errNoTools = errors.New("the tools that the model had are not known: name a file that has them with -tools")
-
-// formOf returns the form of a record; nil if it has none of forms.
+// formOf returns the form of a record; nil if it has none of programs and forms.
 func formOf(v rawjson.Value) *form {
-	for i := range forms {
-		if !slices.ContainsFunc(forms[i].has, func(place string) bool {
-			place, text, _ := strings.Cut(place, "=")
-			at := find(v, place)
-			return !at.Exists() || text != "" && at.Str() != text
-		}) {
-			return &forms[i]
+	for _, table := range [][]form{programs, forms} {
+		for i := range table {
+			if f := &table[i]; f.missing(v) == 0 && (f.is == nil || f.is(v)) {
+				return f
+			}
 		}
 	}
 	return nil
+}
+
+// missing returns how many of the places of a form a record does not have.
+func (f *form) missing(v rawjson.Value) (n int) {
+	for _, place := range f.has {
+		place, text, _ := strings.Cut(place, "=")
+		if at := find(v, place); !at.Exists() || text != "" && at.Str() != text {
+			n++
+		}
+	}
+	return n
+}
+
+// nearest returns the name of the form that a record of no form has most members of; "" if
+// it has none of any.
+func nearest(v rawjson.Value) (name string) {
+	best := 0.0
+	for _, table := range [][]form{programs, forms} {
+		for i := range table {
+			f := &table[i]
+			if n := len(f.has); n > 0 && float64(n-f.missing(v))/float64(n) > best {
+				best, name = float64(n-f.missing(v))/float64(n), f.name
+			}
+		}
+	}
+	return name
 }
 
 // records returns the records in a line: the line, or what it has in lists, as pages of an
@@ -90,9 +111,11 @@ func records(v rawjson.Value) (out []rawjson.Value) {
 		}
 	}
 	if formOf(v) == nil {
-		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data"} {
-			for e := range v.Get(key).Each() {
-				out = append(out, records(e)...)
+		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "runs", "interactions"} {
+			if list := v.Get(key); list.Kind() == rawjson.Array {
+				for e := range list.Each() {
+					out = append(out, records(e)...)
+				}
 			}
 		}
 	}
@@ -160,15 +183,15 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 	if errors.Is(err, errFormat) || len(turns) == 0 && err == nil {
 		found, failed := conversation(answer)
 		switch {
-		case len(found) > 0:
-			turns, err = found, nil
+		case len(found) > 0 || failed != nil:
+			turns, err = found, failed
 		case f.history:
-			err = failed
+			err = nil
 		case answer.Kind() == rawjson.String && !f.whole, answer.Kind() == rawjson.Array, answer.Get("role").Exists():
 			err = nil // an answer of text
 		}
 	}
-	if err != nil {
+	if err != nil && len(turns) == 0 {
 		return nil, err
 	}
 	for i := range turns {
@@ -176,14 +199,12 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		if t.Tools == nil {
 			t.Tools = sets.known(req, v, text(v.Get(f.id)))
 		}
-		if t.Tools == nil && !f.whole {
-			return nil, errNoTools
-		}
+		t.NoTools = t.Tools == nil && !f.whole
 		t.Source = text(v.Get("source"))
 		t.Model = cmp.Or(firstText(v, "model", "gen_ai.request.model", "providedModelName", "provided_model_name"), t.Model, text(req.Get("model")))
 		t.ID = firstText(v, "id", "custom_id", "key", "request_id")
 	}
-	return turns, nil
+	return turns, err
 }
 
 // unanswered returns why a record has no answer, or nil.
@@ -245,63 +266,31 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 	return turns, nil
 }
 
-// conversation returns a turn for each message with calls, in whichever format they are.
-func conversation(list rawjson.Value) (turns []Turn, err error) {
-	raw, holds := list.Raw(), holdsCall(list)
-	if list.Kind() == rawjson.Object {
-		raw = "[" + raw + "]"
+// conversation returns a turn for each message with calls, in whichever form they are.
+func conversation(list rawjson.Value) ([]Turn, error) {
+	s := newSession("", nil)
+	switch {
+	case list.Kind() == rawjson.String:
+		s.blocks(list)
+	case list.Kind() == rawjson.Array && hasCall(list):
+		s.blocks(list)
+	default:
+		s.messages(list)
 	}
-	for m := range list.Each() {
-		t := Turn{Finish: middleware.FinishReason(m.Get("finish_reason").Str())}
-		if t.Finish == "tool_call" { // the word of OpenTelemetry
-			t.Finish = middleware.FinishToolCalls
-		}
-		for part := range m.Get("parts").Each() {
-			if part.Get("type").Str() == "tool_call" { // OpenTelemetry's own form of a call
-				t.Calls = append(t.Calls, toolCall(part))
-			}
-		}
-		if len(t.Calls) > 0 {
-			turns = append(turns, t)
-		}
-		holds = holds || holdsCall(m)
+	var e *Error
+	err := s.err()
+	if errors.As(err, &e) {
+		err = e.Err
 	}
-	if !holds {
-		return turns, nil
-	}
-	for _, c := range codecs {
-		req, failed := c.DecodeRequest(fmt.Appendf(nil, `{%q:%s}`, cmp.Or(historyKeys[c.Dialect()], "messages"), raw))
-		if failed != nil {
-			err = cmp.Or(err, failed)
-			continue
-		}
-		for _, m := range req.Messages {
-			if len(m.ToolCalls) > 0 {
-				turns = append(turns, Turn{Calls: asLogged(m.ToolCalls)})
-			}
-		}
-		if len(turns) > 0 {
-			return turns, nil
-		}
-	}
-	return nil, err
+	return s.take(), err
 }
 
-// historyKeys are the members of requests that hold the conversation, by dialect, where it
-// is not "messages".
-var historyKeys = map[string]string{wire.OpenAIResponses().Dialect(): "input", wire.Gemini().Dialect(): "contents"}
-
-// holdsCall reports whether a message has a call in the form of a provider.
-func holdsCall(m rawjson.Value) bool {
-	kind, calls := m.Get("type").Str(), m.Get("tool_calls")
-	holds := calls.Exists() && !calls.Empty() || m.Get("function_call").Kind() == rawjson.Object || kind == "function_call" || kind == "custom_tool_call"
-	for block := range m.Get("content").Each() {
-		holds = holds || block.Get("type").Str() == "tool_use"
+// hasCall reports whether a list begins with a call that no message is around.
+func hasCall(list rawjson.Value) bool {
+	for v := range list.Each() {
+		return !v.Get("role").Exists() && !isItem(v.Get("type").Str()) && isCall(v)
 	}
-	for part := range m.Get("parts").Each() {
-		holds = holds || firstAt(part, []string{"functionCall", "function_call"}).Exists()
-	}
-	return holds
+	return false
 }
 
 // toolsIn are the tools of requests that thin returns, by the first format in which most
@@ -335,14 +324,35 @@ var toolsIn = schema.NewCache(64<<20, func(body []byte) ([]middleware.Tool, int)
 	return best, 8*len(body) + 1024
 })
 
+// toolPlaces are where records have the tools of the model: requests, OpenTelemetry, the AI
+// SDK, LangSmith, Google ADK, tau2 and promptfoo.
+var toolPlaces = []string{
+	"tools", "gen_ai.tool.definitions", "ai.prompt.tools", "extra/invocation_params/tools", "inputs/tools", "config/tools",
+	"info/environment_info/tool_defs", "environment_info/tool_defs", "metadata/ai.prompt.tools", "metadata/attributes/ai.prompt.tools",
+}
+
 // thin returns the request of a record with nothing in it but what says how an answer is
 // read: recorders leave the rest out.
 func thin(v rawjson.Value) []byte {
 	out := []byte(`{"messages":[],"input":[],"contents":[]`)
-	for _, key := range []string{"model", "tools", "functions", "n", "generationConfig", "tool_choice", "parallel_tool_calls", "toolConfig", "gen_ai.tool.definitions"} {
+	for _, key := range []string{"model", "functions", "n", "generationConfig", "tool_choice", "parallel_tool_calls", "toolConfig"} {
 		if m := find(v, key); m.Exists() {
-			out = fmt.Appendf(out, ",%q:%s", strings.Replace(key, "gen_ai.tool.definitions", "tools", 1), m.Raw())
+			out = fmt.Appendf(out, ",%q:%s", key, m.Raw())
 		}
+	}
+	if m := firstAt(v, toolPlaces); m.Exists() {
+		out = fmt.Appendf(out, `,"tools":%s`, m.Raw())
+	}
+	var shown []string
+	if v.Kind() == rawjson.Array { // Langfuse's handler for LangChain puts the tools among the messages
+		for m := range v.Each() {
+			if t := m.Get("content"); t.Get("type").Str() == "function" && m.Get("role").Str() == "tool" {
+				shown = append(shown, t.Raw())
+			}
+		}
+	}
+	if len(shown) > 0 {
+		out = fmt.Appendf(out, `,"tools":[%s]`, strings.Join(shown, ","))
 	}
 	return append(out, '}')
 }

@@ -108,18 +108,7 @@ func TestMembersOfForms(t *testing.T) {
 // What a form lacks is an error or has a name; a log is never passed over in silence.
 func TestFormsThatLackSomething(t *testing.T) {
 	t.Parallel()
-	const (
-		call    = `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"x","arguments":"{}"}}]}`
-		unknown = "the tools that the model had are not known"
-	)
 	for name, c := range map[string]struct{ text, err string }{
-		"no tools: conversation":    {`{"messages":[` + call + `]}`, unknown},
-		"no tools: empty list":      {`{"messages":[` + call + `],"tools":[]}`, unknown},
-		"no tools: response":        {`{"choices":[{"message":` + call + `}]}`, unknown},
-		"no tools: batch":           {`{"custom_id":"r9","response":{"status_code":200,"body":{"choices":[{"message":` + call + `}]}}}`, unknown},
-		"no tools: Langfuse":        {`{"type":"GENERATION","input":[],"output":` + call + `}`, unknown},
-		"no tools: OpenTelemetry":   {`{"attributes":{"gen_ai.output.messages":[{"parts":[{"type":"tool_call","name":"x"}]}]}}`, unknown},
-		"no tools: recorded turn":   {`{"tool_calls":[{"name":"x"}]}`, "neither tools nor tools_ref: " + unknown},
 		"unreadable conversation":   {`{"messages":[{"role":"assistant","tool_calls":"x"}],"tools":[]}`, "tool_calls is of kind string"},
 		"unreadable answer":         {`{"type":"GENERATION","input":[],"output":{"generations":[]}}`, "in a format that is read"},
 		"no calls: conversation":    {`{"messages":[{"role":"user","content":"tool_calls?"},{"role":"tool","tool_call_id":"c","content":"1"}],"tools":[]}`, "no tool calls"},
@@ -140,6 +129,30 @@ func TestFormsThatLackSomething(t *testing.T) {
 			got, err := turns(t, c.text)
 			require.Empty(t, got)
 			require.ErrorContains(t, err, c.err)
+		})
+	}
+}
+
+// Calls of a log without the tools that the model had have the names of their tools alone.
+func TestNoTools(t *testing.T) {
+	t.Parallel()
+	const call = `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"x","arguments":"{}"}}]}`
+	for name, text := range map[string]string{
+		"conversation":    `{"messages":[` + call + `]}`,
+		"empty list":      `{"messages":[` + call + `],"tools":[]}`,
+		"response":        `{"choices":[{"message":` + call + `}]}`,
+		"batch":           `{"custom_id":"r9","response":{"status_code":200,"body":{"choices":[{"message":` + call + `}]}}}`,
+		"Langfuse":        `{"type":"GENERATION","input":[],"output":` + call + `}`,
+		"OpenTelemetry":   `{"attributes":{"gen_ai.output.messages":[{"parts":[{"type":"tool_call","name":"x"}]}]}}`,
+		"recorded turn":   `{"tool_calls":[{"name":"x"}]}`,
+		"logged response": `{"response":{"choices":[{"message":{"tool_calls":[{"function":{"name":"x"}}]}}]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := one(t, text)
+			require.True(t, got.NoTools)
+			require.Equal(t, []middleware.Tool{{Name: "x"}}, got.Tools)
+			require.Equal(t, "x", got.Calls[0].Name)
 		})
 	}
 }

@@ -29,12 +29,17 @@ type Reader struct {
 	max   int           // bytes of a line
 	done  bool          // after this, only io.EOF
 	begun bool          // there was a line that is not blank
+
+	session *session
+	queue   []lineOrError // what Next returns before it reads on
+	cut     *Line         // the last line so far, if it is not JSON
+	ended   bool          // queue has what is known at the end
 }
 
 // NewReader returns a reader of r, whose lines are said to come from file.
 // gzip is undone, whatever the file is called.
 func NewReader(file string, r io.Reader) *Reader {
-	return &Reader{file: file, from: r, max: maxLine}
+	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, map[string]bool{})}
 }
 
 // All yields the results of Next up to the end.
@@ -49,11 +54,8 @@ func (r *Reader) All() iter.Seq2[Line, error] {
 	}
 }
 
-// Next returns the next line that is not blank, without its end. Its Text is
-// the caller's. The error is io.EOF at the end. Any other is an *Error, after
-// which the next call goes on where that is possible and returns io.EOF where
-// it is not.
-func (r *Reader) Next() (Line, error) {
+// raw returns the next line as it is.
+func (r *Reader) raw() (Line, error) {
 	if r.done {
 		return Line{}, io.EOF
 	}
@@ -108,7 +110,10 @@ func endsEarly(text []byte) bool {
 // 1f 8b is gzip (RFC 1952, section 2.3.1).
 func Decompressed(r io.Reader) (*bufio.Reader, error) {
 	src := bufio.NewReaderSize(r, 64<<10)
-	if magic, _ := src.Peek(2); string(magic) != "\x1f\x8b" {
+	switch magic, _ := src.Peek(4); {
+	case string(magic) == "PK\x03\x04":
+		return nil, errors.New("a zip archive: write an .eval log of Inspect as JSON first, with inspect log convert --to json")
+	case !bytes.HasPrefix(magic, []byte("\x1f\x8b")):
 		return src, nil
 	}
 	z, err := gzip.NewReader(src)

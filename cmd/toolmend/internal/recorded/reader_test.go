@@ -53,7 +53,7 @@ func TestReaderLines(t *testing.T) {
 		"empty array":      {" []", nil},
 		"array, cut off":   {"[1,\n2", []string{"1 1", "2 2", "f:2: not JSON: the file ends in the middle of a record or an array"}},
 		"array, not JSON":  {"[1,\nx]", []string{"1 1", "f:1: invalid character 'x' looking for beginning of value"}},
-		"array and more":   {"[1] 2", []string{"1 1", "f:1: there is text behind the array"}},
+		"array and more":   {"[1] 2", []string{"1 1", "1 2"}},
 		"pretty objects":   {"{\n\"a\":1\n}\n{\n}\n", []string{"1 {\n\"a\":1\n}", "4 {\n}"}},
 		"pretty, cut off":  {"{\n\"a\":", []string{"f:1: not JSON: the file ends in the middle of a record or an array"}},
 		"object on lines":  {"{\"a\": [\n1]}\n{\"b\":2}\n", []string{"1 {\"a\": [\n1]}", "3 {\"b\":2}"}},

@@ -11,25 +11,6 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// toolCall reads a tool call: {id, name, arguments}, or a provider's {id, type, function:
-// {name, arguments}}. Arguments that are absent or null are "", which is how streaming
-// servers write them.
-func toolCall(v rawjson.Value) middleware.ToolCall {
-	c := middleware.ToolCall{ID: text(v.Get("id"))}
-	arguments := argumentKeys
-	if custom := v.Get("custom"); v.Get("type").Str() == "custom" && custom.Kind() == rawjson.Object {
-		c.Kind, v, arguments = middleware.KindCustom, custom, []string{"input"}
-	} else if f := firstAt(v, []string{"function", "functionCall"}); f.Kind() == rawjson.Object {
-		v = f
-	}
-	c.Name, c.Arguments = text(v.Get("name")), firstText(v, arguments...)
-	return c
-}
-
-// argumentKeys are the members that hold the arguments of a call, in the forms of OpenAI,
-// Anthropic and Gemini.
-var argumentKeys = []string{"arguments", "input", "args"}
-
 // ParseCall reads a call in one of the forms of a call in a log. It returns false if s is
 // something else, such as the arguments of a call.
 func ParseCall(s string) (middleware.ToolCall, bool) {
@@ -37,8 +18,9 @@ func ParseCall(s string) (middleware.ToolCall, bool) {
 	if err != nil {
 		return middleware.ToolCall{}, false
 	}
-	named := v.Get("name").Kind() == rawjson.String && firstAt(v, argumentKeys).Exists()
-	return toolCall(v), named || firstAt(v, []string{"function/name", "functionCall/name"}).Exists()
+	c, err := readCall(v)
+	named := v.Get("name").Kind() == rawjson.String && firstAt(v, []string{"arguments", "input", "args"}).Exists()
+	return c, err == nil && (named || firstAt(v, []string{"function/name", "functionCall/name"}).Exists())
 }
 
 // schemaKeys are the members that hold the schema of a tool, in the forms of OpenAI,
@@ -54,6 +36,9 @@ func tools(v rawjson.Value) []middleware.Tool {
 	}
 	out := []middleware.Tool{}
 	for v := range v.Each() {
+		if v.Kind() == rawjson.String { // the AI SDK's telemetry has each tool as a text
+			v, _ = jsonIn(v.Str())
+		}
 		var t middleware.Tool
 		kind := v.Get("type").Str()
 		switch {
@@ -87,15 +72,17 @@ func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		}
 		t.Tools = found
 	} else if t.Tools == nil {
-		if t.Tools = sets.known(v, v, ""); t.Tools == nil {
-			return nil, fmt.Errorf("neither tools nor tools_ref: %w", errNoTools)
-		}
+		t.Tools = sets.known(v, v, "")
+		t.NoTools = t.Tools == nil
 	}
 	for call := range v.Get("tool_calls").Each() {
 		if call.Kind() != rawjson.Object {
 			return nil, errors.New("tool_calls has " + article(call.Kind()) + ", which is not expected there")
 		}
-		c := toolCall(call)
+		c, err := readCall(call)
+		if err != nil {
+			return nil, err
+		}
 		if call.Get("announced").Raw() == "true" { // the request announced the tool: the gateway writes that
 			t.Messages = append(t.Messages, middleware.System("`"+c.Name+"`"))
 		}

@@ -37,6 +37,14 @@ type Turn struct {
 	Calls    []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
 	Finish   middleware.FinishReason // "" where it was not recorded, and of a second choice
 	Served   *Served                 // nil of a line that no gateway wrote
+	Outcomes []Outcome               // of Calls, as far as the log has them
+	// NoTools means that the tools that the model had are not known. Tools has the names of
+	// those that are called then, without schemas.
+	NoTools bool
+	Session bool // of an agent that worked for a person
+	Line    int  // of the file; 0: the line that was read
+
+	key string
 }
 
 // Served is what `toolmend serve --record` writes beside the calls of an attempt.
@@ -63,6 +71,10 @@ type Line struct {
 	File string
 	N    int // from 1
 	Text []byte
+
+	value rawjson.Value // of Text, if it was parsed
+	turn  *Turn         // of a session that was read to its end
+	skip  Skipped       // it was read as part of a session
 }
 
 // Error is a line that could not be read.
@@ -96,18 +108,35 @@ const (
 	SkippedFailure Skipped = "an error response"
 	SkippedToolset Skipped = "a toolset"
 	SkippedUnknown Skipped = "in no form that is read"
+	SkippedRepeat  Skipped = "repeats a call that was read before"
+	SkippedCut     Skipped = "cut off, at the end of the file"
 )
 
 // Turns returns the turns of a line, in whichever form it is. The error is a Skipped where
 // there is no tool call, and else an *Error about the first record that could not be read;
 // the turns of the others come beside it. A nil sets means that there are no toolsets.
 func (l Line) Turns(sets *Toolsets) ([]Turn, error) {
-	turns, err := l.turns(sets)
+	if l.skip != "" {
+		return nil, l.skip
+	}
+	var turns []Turn
+	var err error
+	if l.turn != nil {
+		turns = []Turn{*l.turn}
+	} else {
+		turns, err = l.turns(sets)
+	}
+	for i := range turns {
+		if turns[i].NoTools {
+			sets.complete(&turns[i])
+		}
+	}
 	if err == nil && len(turns) == 0 {
 		err = SkippedNoCalls
 	}
 	var skipped Skipped
-	if err != nil && !errors.As(err, &skipped) {
+	var e *Error
+	if err != nil && !errors.As(err, &skipped) && (!errors.As(err, &e) || e.Line == 0) {
 		err = &Error{File: l.File, Line: l.N, Err: err}
 	}
 	return turns, err
@@ -116,12 +145,14 @@ func (l Line) Turns(sets *Toolsets) ([]Turn, error) {
 // turns tells the forms apart. A line with tool_calls is a recorded turn, even where the
 // recorder kept the exchange beside them.
 func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
-	v, err := parse(l.Text)
-	if err != nil {
-		return nil, err
+	v := l.value
+	if !v.Exists() {
+		if v, err = parse(l.Text); err != nil {
+			return nil, err
+		}
 	}
 	switch calls := v.Get("tool_calls"); {
-	case hasObject(calls):
+	case isRecorded(v):
 		return recordedTurn(v, sets)
 	case text(v.Get("ref")) != "" && v.Get("tools").Exists():
 		return nil, SkippedToolset
@@ -132,8 +163,16 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		return nil, errors.New("tool_calls is " + article(calls.Kind()) + ", which is not expected there")
 	}
 	skipped := SkippedUnknown
+	s := newSession(l.File, map[string]bool{})
+	s.line = l.N
 	for _, r := range records(v) {
 		f := formOf(r)
+		if f != nil && f.across {
+			if s.record(r); skipped == SkippedUnknown {
+				skipped = SkippedNoCalls
+			}
+			continue
+		}
 		if f == nil {
 			f = &bare
 		}
@@ -149,10 +188,23 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		}
 		turns = append(turns, found...)
 	}
+	turns = append(turns, s.take()...)
+	if err == nil {
+		err = s.err()
+	}
 	if err == nil && len(turns) == 0 {
 		err = skipped
 	}
 	return turns, err
+}
+
+// isRecorded reports whether a record is a recorded turn: it has calls at its top, and is not
+// a message of a conversation.
+func isRecorded(v rawjson.Value) bool {
+	if !hasObject(v.Get("tool_calls")) {
+		return false
+	}
+	return v.Get("tools").Exists() || v.Get("tools_ref").Exists() || !v.Get("role").Exists() && !v.Get("type").Exists() && !v.Get("lc").Exists()
 }
 
 // hasObject reports whether a list begins with an object.

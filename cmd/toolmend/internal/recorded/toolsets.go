@@ -20,6 +20,7 @@ type Toolsets struct {
 	// requests as thin returns them.
 	tools  []middleware.Tool
 	inputs map[string][]byte
+	schema []byte // of every call, from a file that is a JSON Schema; nil: none
 	// by finds a set by source and ref, and by ref alone under an empty source.
 	by map[setKey][]middleware.Tool
 }
@@ -35,7 +36,11 @@ type setKey struct{ source, ref string }
 // the tools would look worse than they are.
 func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 	sets := &Toolsets{file: file, by: make(map[setKey][]middleware.Tool), inputs: map[string][]byte{}}
-	for l, err := range NewReader(file, r).All() {
+	for lines := NewReader(file, r); ; {
+		l, err := lines.raw()
+		if err == io.EOF {
+			return sets, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +52,6 @@ func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 			return nil, &Error{File: file, Line: l.N, Err: err}
 		}
 	}
-	return sets, nil
 }
 
 // add adds what a line of a file of tools has.
@@ -76,8 +80,12 @@ func (s *Toolsets) add(v rawjson.Value) error {
 	if found == nil {
 		found = toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":[%s]}`, v.Raw()))
 	}
+	if found == nil && v.Get("type").Str() == "object" && (v.Get("properties").Exists() || v.Get("required").Exists()) && !v.Get("name").Exists() {
+		s.schema = []byte(v.Raw())
+		return nil
+	}
 	if found == nil {
-		return errors.New("neither tools nor a toolset with a ref, nor a request with tools")
+		return errors.New("neither tools nor a toolset with a ref, nor a request with tools, nor a schema")
 	}
 	for _, t := range found {
 		if !slices.ContainsFunc(s.tools, func(known middleware.Tool) bool { return known.Name == t.Name }) {
@@ -105,6 +113,26 @@ func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool
 		return toolsIn.Get(input)
 	}
 	return s.tools
+}
+
+// complete gives a turn without tools the tools of every record. If there are none, its
+// tools are the names that it calls.
+func (s *Toolsets) complete(t *Turn) {
+	if s != nil && s.tools != nil {
+		t.Tools, t.NoTools = s.tools, false
+		return
+	}
+	for _, c := range t.Calls {
+		t.Tools = withoutSchema(t.Tools, c.Name)
+	}
+	if s != nil && s.schema != nil {
+		t.NoTools, t.Tools = false, slices.Clone(t.Tools) // turns share them
+		for i := range t.Tools {
+			if t.Tools[i].Parameters == nil {
+				t.Tools[i].Parameters = s.schema
+			}
+		}
+	}
 }
 
 // OpenToolsets reads the toolsets in a file.

@@ -56,15 +56,13 @@ func (v *values) Read(p []byte) (int, error) {
 // io.EOF behind the last one.
 func (v *values) next() (text []byte, line int, err error) {
 	if v.array && !v.d.More() {
-		if _, err = v.d.Token(); err == nil {
-			v.array = false
-			if _, err = v.d.Token(); err == nil {
-				err = errors.New("there is text behind the array")
-			}
-		} else if err == io.EOF {
+		if _, err = v.d.Token(); err == io.EOF {
 			err = errNoEnd
 		}
-		return nil, v.line, err
+		if err != nil {
+			return nil, v.line, err
+		}
+		v.array = false // another array may follow, as a line
 	}
 	var raw json.RawMessage
 	err = v.d.Decode(&raw)

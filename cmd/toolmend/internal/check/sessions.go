@@ -1,0 +1,99 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/internal/report"
+)
+
+// tally is one call of a session of an agent, and what became of it.
+type tally struct {
+	tool    string
+	call    string // the call and its file, which tells equal calls
+	outcome recorded.Outcome
+}
+
+// tallyOf returns the tallies of the calls of a turn whose tools match.
+func tallyOf(file string, t *recorded.Turn, tool string) (out []tally) {
+	for i, c := range t.Calls {
+		if strings.Contains(strings.ToLower(c.Name), tool) {
+			out = append(out, tally{c.Name, file + "\x00" + c.Name + "\x00" + c.Arguments, t.Outcomes[i]})
+		}
+	}
+	return out
+}
+
+// sessionRow is what became of the calls of a tool.
+type sessionRow struct{ calls, errors, rejected, again int }
+
+// sessions count what became of calls. The zero value is empty.
+type sessions struct {
+	rows   map[string]*sessionRow
+	failed map[string]int // how often a call failed without a change
+}
+
+// maxFailed is how many failed calls are remembered.
+const maxFailed = 100_000
+
+func (s *sessions) add(t tally) {
+	if s.rows == nil {
+		s.rows, s.failed = map[string]*sessionRow{}, map[string]int{}
+	}
+	row := at(s.rows, t.tool)
+	row.calls++
+	switch t.outcome {
+	case recorded.OutcomeRejected:
+		row.rejected++
+	case recorded.OutcomeError:
+		if row.errors++; len(s.failed) < maxFailed {
+			if s.failed[t.call]++; s.failed[t.call] > 1 {
+				row.again++
+			}
+		}
+	}
+}
+
+// table has a row for each tool, the one with the most errors first.
+func (s *sessions) table() [][]string {
+	out := [][]string{{"SESSIONS", "CALLS", "ERRORS", "SHARE", "SAME CALL AGAIN", "REJECTED"}}
+	tools := slices.SortedFunc(maps.Keys(s.rows), func(a, b string) int {
+		x, y := s.rows[a], s.rows[b]
+		return cmp.Or(cmp.Compare(y.errors, x.errors), cmp.Compare(y.rejected, x.rejected), cmp.Compare(y.calls, x.calls), strings.Compare(a, b))
+	})
+	for _, tool := range tools {
+		r := s.rows[tool]
+		out = append(out, []string{shorten(tool), fmt.Sprint(r.calls), number(r.errors), percent(r.errors, r.calls), number(r.again), number(r.rejected)})
+	}
+	return out
+}
+
+// write prints what became of the calls, if there are sessions.
+func (s *sessions) write(w io.Writer, top int) {
+	if len(s.rows) == 0 {
+		return
+	}
+	t := s.table()
+	first, more := cut(t[1:], top)
+	writeTable(w, withMore(append(t[:1:1], first...), more))
+	fmt.Fprintln(w, "ERRORS are results that say so; SAME CALL AGAIN failed before with the same arguments; a person rejected or cancelled REJECTED calls.")
+}
+
+// section is the part of a report about sessions.
+func (s *sessions) section() report.Section {
+	t := s.table()
+	first, more := cut(t[1:], 50)
+	out := report.Section{Title: "Sessions", Caption: "What became of the calls, as the logs of the agents say", Numbers: []int{1, 2, 3, 4, 5}, Rows: first}
+	for _, name := range append([]string{"tool"}, t[0][1:]...) {
+		out.Columns = append(out.Columns, strings.ToUpper(name[:1])+strings.ToLower(name[1:]))
+	}
+	if more > 0 {
+		out.Text = []string{fmt.Sprintf("%d more tools are left out.", more)}
+	}
+	return out
+}

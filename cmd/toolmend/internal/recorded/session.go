@@ -1,0 +1,493 @@
+package recorded
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// session collects the turns of records that belong together: of the messages of a
+// conversation, or of the lines of a file.
+type session struct {
+	line     int // of the record that is read
+	file     string
+	form     *form           // of the record that is read
+	seen     map[string]bool // calls of all files of a command; nil: a repeat counts
+	local    bool            // a call counts once in the file, whatever its id looks like
+	turns    []*Turn
+	late     []*Turn // they count only if there are no others: they would repeat these
+	byKey    map[string]*Turn
+	open     *Turn // gets calls that no message holds together
+	tools    []middleware.Tool
+	runTools map[string][]middleware.Tool // of requests that come before their answers, by id
+	runTypes map[string]string
+	model    string
+	outcomes map[string]Outcome
+	repeats  int
+	errs     []error // of records that could not be read
+	texts    rawjson.Value
+	partly   bool // tools are some of those that the model had
+}
+
+func newSession(file string, seen map[string]bool) *session {
+	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
+}
+
+// turn returns the turn with a key, or begins one.
+func (s *session) turn(key, model string) *Turn {
+	if t := s.byKey[key]; t != nil && key != "" {
+		return t
+	}
+	t := &Turn{Model: cmp.Or(model, s.model), Tools: s.tools, NoTools: s.tools == nil, Line: s.line, Session: s.form != nil && s.form.session, key: key}
+	s.turns = append(s.turns, t)
+	if key != "" {
+		s.byKey[key] = t
+	}
+	return t
+}
+
+// fail keeps an error.
+func (s *session) fail(err error) {
+	s.errs = append(s.errs, &Error{File: s.file, Line: s.line, Err: err})
+}
+
+// err returns the first error.
+func (s *session) err() error {
+	if len(s.errs) == 0 {
+		return nil
+	}
+	return s.errs[0]
+}
+
+// add adds a call to a turn. A call that the turn has already is a later state of it; a call
+// that was read elsewhere is a repeat.
+func (s *session) add(t *Turn, v rawjson.Value) {
+	c, err := readCall(v)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	outcome := outcomeOf(v)
+	if v.Get("toolInvocation").Exists() {
+		outcome = outcomeOf(v.Get("toolInvocation"))
+	}
+	c.Arguments = s.attached(c.Arguments)
+	if i := slices.IndexFunc(t.Calls, func(o middleware.ToolCall) bool { return o.ID == c.ID && c.ID != "" }); i >= 0 && t.key != "" {
+		if c.Arguments != "" {
+			t.Calls[i] = c
+		}
+		t.Outcomes[i] = cmp.Or(outcome, t.Outcomes[i])
+		return
+	}
+	if s.repeated(t.key, c) {
+		s.again(c, t.Tools)
+		return
+	}
+	t.Calls, t.Outcomes = append(t.Calls, c), append(t.Outcomes, outcome)
+}
+
+// attached returns arguments with the long texts that Inspect keeps apart.
+func (s *session) attached(arguments string) string {
+	if !s.texts.Exists() {
+		return arguments
+	}
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(arguments, `"attachment://`)
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		name, rest, _ := strings.Cut(after, `"`)
+		b.WriteString(rawjson.Quote(cmp.Or(s.texts.Get(name).Str(), "attachment://"+name)))
+		arguments = rest
+	}
+}
+
+// repeated reports whether a call was read before. Ids that count up, such as call_0, are
+// the same in every conversation.
+func (s *session) repeated(key string, c middleware.ToolCall) bool {
+	if s.seen == nil || c.ID == "" {
+		return false
+	}
+	what := c.ID + "\x00" + c.Name + "\x00" + c.Arguments
+	var keys []string
+	if last := strings.LastIndexAny(c.ID, "_:.-"); len(c.ID)-last > 6 {
+		keys = append(keys, what)
+	} else if key != "" {
+		keys = append(keys, key+"\x00"+what)
+	}
+	if s.local {
+		keys = append(keys, s.file+"\x00"+what)
+	}
+	again := slices.ContainsFunc(keys, func(k string) bool { return s.seen[k] })
+	for _, k := range keys {
+		s.seen[k] = true
+	}
+	return again
+}
+
+// again counts a repeat. Where the repeat has the tools and the call does not, it gets them.
+func (s *session) again(c middleware.ToolCall, tools []middleware.Tool) {
+	s.repeats++
+	for _, t := range s.turns {
+		if tools != nil && t.NoTools && slices.ContainsFunc(t.Calls, func(o middleware.ToolCall) bool { return o.ID == c.ID }) {
+			t.Tools, t.NoTools = tools, false
+		}
+	}
+}
+
+// take reads the turns with calls that s has collected, and forgets them.
+func (s *session) take() (out []Turn) {
+	all := s.turns
+	if !slices.ContainsFunc(all, func(t *Turn) bool { return len(t.Calls) > 0 }) {
+		all = s.late
+	}
+	for _, t := range all {
+		if len(t.Calls) == 0 {
+			continue
+		}
+		if t.Tools == nil && s.tools != nil {
+			t.Tools, t.NoTools = s.tools, false
+		}
+		if s.partly && t.Tools != nil {
+			t.NoTools = !slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
+				return slices.ContainsFunc(s.tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
+			})
+			for _, c := range t.Calls {
+				t.Tools = withoutSchema(t.Tools, c.Name)
+			}
+		}
+		for i, c := range t.Calls {
+			if i < len(t.Outcomes) && c.ID != "" && s.outcomes[c.ID] != "" {
+				t.Outcomes[i] = s.outcomes[c.ID]
+			}
+		}
+		t.key = ""
+		out = append(out, *t)
+	}
+	s.turns, s.late, s.byKey, s.open = nil, nil, map[string]*Turn{}, nil
+	return out
+}
+
+// roles are the roles of a model's messages, in the words of all forms.
+var roles = []string{"assistant", "model", "ai", "AIMessage", "AIMessageChunk", "gemini", "qwen", "response", "gpt", "assistant.message"}
+
+// unwrap returns the message in a record, and its role.
+func unwrap(v rawjson.Value) (rawjson.Value, string) {
+	role := firstText(v, "role", "from")
+	for _, key := range []string{"kwargs", "data", "message"} { // LangChain's dumpd and messages_to_dict, Claude Code, OpenInference
+		in := v.Get(key)
+		if in.Kind() != rawjson.Object || key == "data" && !in.Get("content").Exists() && !in.Get("toolRequests").Exists() {
+			continue
+		}
+		if key == "kwargs" {
+			for id := range v.Get("id").Each() {
+				role = id.Str()
+			}
+		}
+		if !in.Get("role").Exists() && (in.Get("message").Kind() == rawjson.Object || in.Get("kwargs").Kind() == rawjson.Object) {
+			return unwrap(in)
+		}
+		if kind := text(v.Get("type")); slices.Contains(roles, kind) || kind == "user" {
+			role = cmp.Or(role, kind)
+		}
+		return in, cmp.Or(text(in.Get("role")), role, text(in.Get("type")), text(v.Get("type")))
+	}
+	if role == "" && v.Get("content").Get("parts").Kind() == rawjson.Array { // Google ADK
+		return unwrap(v.Get("content"))
+	}
+	return v, cmp.Or(role, text(v.Get("info").Get("role")), text(v.Get("kind")), text(v.Get("type")))
+}
+
+// messages reads the messages in a list, or one message.
+func (s *session) messages(list rawjson.Value) {
+	if list.Kind() != rawjson.Array {
+		s.message(list)
+		return
+	}
+	for m := range list.Each() {
+		if m.Kind() == rawjson.Array {
+			s.messages(m)
+			continue
+		}
+		s.message(m)
+	}
+}
+
+// message reads one message, or one item of OpenAI Responses. Only a model's messages have
+// calls; others have results, and mini-swe-agent puts an answer that it refused beside the
+// message that says so.
+func (s *session) message(v rawjson.Value) {
+	if v.Kind() != rawjson.Object || v.Get("is_demo").Raw() == "true" {
+		return
+	}
+	kind := v.Get("type").Str()
+	if !v.Get("role").Exists() && (isItem(kind) || isCall(v)) {
+		s.item(v)
+		return
+	}
+	m, role := unwrap(v)
+	if v.Get("sender").Str() == "tool" || text(m.Get("model")) == "<synthetic>" || v.Get("requestor").Str() == "user" {
+		return
+	}
+	s.open = nil
+	if role == "function_call" || role == "tool_call" { // of ShareGPT
+		body := firstAt(m, []string{"value", "content"})
+		if body.Kind() != rawjson.Object && body.Kind() != rawjson.Array {
+			s.fail(errors.New("a message " + role + " that is not JSON"))
+		} else {
+			s.blocks(body)
+		}
+		return
+	}
+	if !slices.Contains(roles, role) && role != "" {
+		s.results(m, role)
+		if answer := m.Get("extra").Get("response"); answer.Kind() == rawjson.Object {
+			for c := range answer.Get("choices").Each() {
+				s.message(c)
+			}
+			s.messages(answer.Get("output"))
+		}
+		return
+	}
+	if items := m.Get("output"); role == "" && items.Kind() == rawjson.Array && !m.Get("content").Exists() { // an answer of OpenAI Responses
+		s.messages(items)
+		return
+	}
+	if role == "" && !m.Get("tool_calls").Exists() && !m.Get("content").Exists() && !m.Get("parts").Exists() {
+		return
+	}
+	key := cmp.Or(text(m.Get("id")), text(m.Get("messageId")))
+	if s.form == nil || !s.form.pieces {
+		key = ""
+	} else if t := s.byKey[key]; t != nil && !slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool { return c.ID != "" }) {
+		t.Calls, t.Outcomes = nil, nil // the message is written again, whole
+	}
+	t := s.turn(key, firstText(m, "model", "model_name", "modelID", "modelName"))
+	if t.Finish = middleware.FinishReason(firstText(m, "finish_reason")); t.Finish == "tool_call" { // the word of OpenTelemetry
+		t.Finish = middleware.FinishToolCalls
+	}
+	s.calls(t, m, key)
+}
+
+// calls adds the calls of a message to its turn, and to further turns where the message
+// has several.
+func (s *session) calls(t *Turn, m rawjson.Value, key string) {
+	list := func(v rawjson.Value) (n int) {
+		if v.Kind() == rawjson.String || v.Kind() == rawjson.Object && v.Get("name").Exists() {
+			if v = find(v, ""); v.Kind() == rawjson.String {
+				v, _ = jsonIn(v.Str())
+			}
+		}
+		if v.Kind() == rawjson.Object {
+			s.add(t, v)
+			return 1
+		}
+		for c := range v.Each() {
+			if c.Kind() != rawjson.Object {
+				s.fail(errors.New("tool_calls has " + article(c.Kind()) + ", which is not expected there"))
+				continue
+			}
+			if c.Get("requestor").Str() != "user" && !isPartial(c) {
+				s.add(t, c)
+			}
+			n++
+		}
+		return n
+	}
+	calls := m.Get("tool_calls")
+	if calls.Kind() == rawjson.String && calls.Str() != "" {
+		if in, ok := jsonIn(calls.Str()); ok {
+			calls = in
+		} else {
+			s.fail(errors.New("tool_calls is of kind string, which is not expected there"))
+			return
+		}
+	}
+	more := m.Get("additional_kwargs")
+	n := list(calls) + list(m.Get("invalid_tool_calls"))
+	if n == 0 {
+		n = list(more.Get("tool_calls"))
+	}
+	for _, old := range []rawjson.Value{m.Get("function_call"), more.Get("function_call")} {
+		if n == 0 && old.Kind() == rawjson.Object && text(old.Get("name")) != "" {
+			n += list(old)
+		}
+	}
+	n += list(m.Get("toolCalls")) + list(m.Get("toolRequests"))
+	parts := m.Get("parts")
+	if n == 0 && parts.Empty() {
+		n += list(m.Get("toolInvocations"))
+	}
+	for _, blocks := range []rawjson.Value{m.Get("content"), parts} {
+		if blocks.Kind() != rawjson.Array || n > 0 {
+			continue
+		}
+		for b := range blocks.Each() {
+			switch kind := b.Get("type").Str(); {
+			case kind == "step-start" && len(t.Calls) > 0:
+				t = s.turn("", t.Model)
+			case kind == "tool_calls":
+				list(b.Get("value"))
+			case kind == "tool" && b.Get("tool").Str() == "invalid" && b.Get("state").Get("input").Get("tool").Exists():
+				s.unknown(t, b)
+			case isPartial(b):
+			case kind != "text" && isCall(b):
+				s.add(t, b)
+			}
+		}
+	}
+}
+
+// unknown adds a call of a tool that opencode did not know: it keeps the name alone.
+func (s *session) unknown(t *Turn, part rawjson.Value) {
+	was := part.Get("state").Get("input")
+	s.turns = append(s.turns, &Turn{Model: t.Model, Line: s.line, Session: true, Tools: []middleware.Tool{},
+		Calls: []middleware.ToolCall{{ID: text(part.Get("callID")), Name: text(was.Get("tool"))}}, Outcomes: []Outcome{OutcomeError}})
+}
+
+// jsonIn returns the JSON in a text.
+func jsonIn(s string) (rawjson.Value, bool) {
+	doc, err := rawjson.Parse(strings.TrimSpace(s), lineLimits)
+	if err != nil {
+		return rawjson.Value{}, false
+	}
+	return doc.Root(), true
+}
+
+// marked reads the calls of ShareGPT and Hermes, which are JSON in a text.
+func (s *session) marked(t *Turn, said string) {
+	for {
+		_, after, ok := strings.Cut(said, "<tool_call>")
+		if !ok {
+			return
+		}
+		body, rest, ok := strings.Cut(after, "</tool_call>")
+		in, isJSON := jsonIn(body)
+		if !ok || !isJSON || in.Kind() != rawjson.Object {
+			s.fail(errors.New("a <tool_call> in a text that is not JSON"))
+			return
+		}
+		s.add(t, in)
+		said = rest
+	}
+}
+
+// isItem reports whether a type is of an item of OpenAI Responses that holds a call or its
+// result.
+func isItem(kind string) bool {
+	return kind == "function_call" || kind == "custom_tool_call" || ownCalls[kind].name != "" || isOutput(kind) || kind == "reasoning"
+}
+
+func isOutput(kind string) bool {
+	return strings.HasSuffix(kind, "_call_output") || kind == "custom_tool_call_output"
+}
+
+// item reads an item of OpenAI Responses, or a call of a list. The calls of a turn follow
+// each other.
+func (s *session) item(v rawjson.Value) {
+	switch kind := v.Get("type").Str(); {
+	case isOutput(kind):
+		s.open = nil
+		s.result(v, firstText(v, "call_id"))
+	case kind == "reasoning" || isPartial(v):
+	default:
+		if s.open == nil || !isItem(kind) {
+			s.open = s.turn("", "")
+		}
+		if kind == "tool" && v.Get("tool").Str() == "invalid" && v.Get("state").Get("input").Get("tool").Exists() {
+			s.unknown(s.open, v)
+			return
+		}
+		s.add(s.open, v)
+	}
+}
+
+// results reads what became of calls from a message that has their results.
+func (s *session) results(m rawjson.Value, role string) {
+	if id := firstText(m, "tool_call_id", "toolCallId"); id != "" || role == "tool" {
+		s.result(m, cmp.Or(id, text(m.Get("id"))))
+	}
+	for _, blocks := range []rawjson.Value{m.Get("content"), m.Get("parts")} {
+		for b := range blocks.Each() {
+			id := firstText(b, "tool_use_id", "tool_call_id", "toolCallId")
+			if id == "" {
+				continue
+			}
+			if b.Get("part_kind").Str() == "retry-prompt" {
+				s.outcomes[id] = OutcomeError
+				continue
+			}
+			s.result(b, id)
+		}
+	}
+}
+
+func (s *session) result(v rawjson.Value, id string) {
+	if o := outcomeOf(v); o != "" && id != "" {
+		s.outcomes[id] = o
+	}
+}
+
+// blocks reads a text with blocks of JSON in it, each on lines of its own, as promptfoo joins
+// the blocks of an answer of Anthropic.
+func (s *session) blocks(v rawjson.Value) {
+	if v.Kind() == rawjson.String {
+		in, ok := jsonIn(v.Str())
+		if !ok {
+			t := s.turn("", "")
+			for line := range strings.SplitSeq(v.Str(), "\n") {
+				if in, ok := jsonIn(line); ok && isCall(in) {
+					s.add(t, in)
+				}
+			}
+			return
+		}
+		v = in
+	}
+	switch {
+	case v.Kind() == rawjson.Array:
+		t := s.turn("", "")
+		for c := range v.Each() {
+			if isCall(c) {
+				s.add(t, c)
+			} else {
+				s.message(c)
+			}
+		}
+	case isCall(v):
+		s.add(s.turn("", ""), v)
+	default:
+		s.message(v)
+	}
+}
+
+// adopt adds turns that were read in another way.
+func (s *session) adopt(turns []Turn, err error) {
+	if err != nil {
+		s.fail(err)
+	}
+	for _, t := range turns {
+		kept := t
+		if kept.NoTools && s.tools != nil {
+			kept.Tools, kept.NoTools = s.tools, false
+		}
+		kept.Calls, kept.Outcomes, kept.Line = nil, nil, s.line
+		for i, c := range t.Calls {
+			if s.repeated("", c) {
+				s.again(c, t.Tools)
+				continue
+			}
+			kept.Calls = append(kept.Calls, c)
+			if kept.Outcomes = append(kept.Outcomes, ""); i < len(t.Outcomes) {
+				kept.Outcomes[len(kept.Outcomes)-1] = t.Outcomes[i]
+			}
+		}
+		s.turns = append(s.turns, &kept)
+	}
+}
