@@ -257,7 +257,7 @@ func (w *World) checkLine(line []byte, counts map[string]int) {
 func (w *World) checkLog(x *exchange) {
 	o := &x.sum
 	fail := func(invariant, format string, args ...any) {
-		w.failLocked(invariant, "%s %s %s: %s\n    lines %+v\n    got %d %v %v, error %v, after %s\n    sent %s", x.tag, x.format.Name, x.does, fmt.Sprintf(format, args...), x.lines, o.status, o.header, o.trailer, o.err, o.end.Sub(o.start), x.told())
+		w.failLocked(invariant, "%s %s %s: %s\n    lines %+v\n    got %d %v %v, error %v, body %q, after %s, HTTP/2 %t\n    sent %s", x.tag, x.format.Name, x.does, fmt.Sprintf(format, args...), x.lines, o.status, o.header, o.trailer, o.err, clip(o.body), o.end.Sub(o.start), x.client.two, x.told())
 	}
 	refused := o.own("X-Toolmend-Error") == "client_key"
 	switch {
@@ -297,7 +297,7 @@ func (w *World) limit(x *exchange) time.Duration {
 	d := 10 * time.Second
 	switch x.does {
 	case doesUpload, doesStall:
-		d += 90 * time.Second
+		d += time.Minute + time.Duration(len(x.body))*time.Second/500
 	case doesReadLate:
 		d += time.Duration(len(x.sum.body)/500+10) * 400 * time.Millisecond
 	case doesNotRead:

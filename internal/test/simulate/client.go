@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -106,7 +107,7 @@ func (c *client) send(x *exchange) {
 	if x.streams {
 		path = x.format.stream
 	}
-	body := &upload{x: x, rest: x.body, r: rand.New(rand.NewPCG(w.seed, hash(x.tag))), ctx: ctx}
+	body := &upload{x: x, rest: x.body, r: rand.New(rand.NewPCG(w.seed, hash(x.tag))), ctx: ctx, done: make(chan struct{})}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:7777/"+x.to.name+path, body)
 	if err != nil {
 		panic(err)
@@ -173,6 +174,14 @@ type upload struct {
 	r    *rand.Rand
 	ctx  context.Context
 	sent int
+	done chan struct{} // closed by Close
+	end  sync.Once
+}
+
+// Close ends a Read that waits.
+func (u *upload) Close() error {
+	u.end.Do(func() { close(u.done) })
+	return nil
 }
 
 // Read returns the next part of the body.
@@ -192,6 +201,8 @@ func (u *upload) Read(p []byte) (int, error) {
 		defer t.Stop()
 		select {
 		case <-t.C:
+		case <-u.done:
+			return 0, net.ErrClosed
 		case <-u.ctx.Done():
 			return 0, u.ctx.Err()
 		}

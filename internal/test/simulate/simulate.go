@@ -218,11 +218,11 @@ func (w *World) quiet() {
 	w.mu.Lock()
 	w.set.calm, w.events = true, append(w.events, "quiet")
 	w.mu.Unlock()
-	for _, u := range w.upstreams {
-		u.host.set(false, false)
-		u.host.mu.Lock()
-		u.host.cut = nil
-		u.host.mu.Unlock()
+	for _, h := range []*host{w.Listener.(*host), w.upstreams[0].host, w.upstreams[1].host} {
+		h.set(false, false)
+		h.mu.Lock()
+		h.cut = nil
+		h.mu.Unlock()
 	}
 	time.Sleep(30 * time.Minute)
 }
