@@ -105,7 +105,7 @@ func (n *network) dial(ctx context.Context, name string, two bool) (net.Conn, er
 	case refused:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	}
-	near, far := n.pair(fmt.Sprintf("%s #%d", name, serial), h, two, r)
+	near, far := n.pair(fmt.Sprintf("%s #%d", name, serial), h, two || h.two, r)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {

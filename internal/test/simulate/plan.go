@@ -124,6 +124,7 @@ type settings struct {
 	drain              time.Duration
 	drainAt            time.Duration // 0 means when all clients have ended
 	exhausted          string
+	pressure           bool // a client that does not read lets the gateway wait; see network.listen
 }
 
 func hash(s string) uint64 {
@@ -148,6 +149,7 @@ func (w *World) draw() {
 		mode: pick(r, "enforce", "enforce", "enforce", "repair", "observe"), hold: pick(r, "calls", "calls", "all"), attempts: 1 + r.IntN(3),
 		places: 2 + r.IntN(4), drain: pick(r, 2*time.Second, 30*time.Second, 10*time.Minute), exhausted: pick(r, "pass", "pass", "drop", "raise"),
 	}
+	w.set.pressure = r.IntN(3) == 0
 	if r.IntN(3) == 0 {
 		w.set.drainAt = time.Second + upTo(r, time.Minute)
 	}

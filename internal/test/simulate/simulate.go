@@ -147,6 +147,12 @@ func Run(t *testing.T, seed uint64, start func(*World) (*Gateway, error)) (viola
 			violations = append(w.violations, fmt.Sprintf("(v): %v", v))
 		}
 	}()
+	watch := time.AfterFunc(patienceOfTest, func() { // the time of synctest is frozen while a goroutine waits for a mutex
+		buf := make([]byte, 4<<20)
+		fmt.Fprintf(os.Stderr, "seed %d does not end: its goroutines\n%s\n", seed, buf[:runtime.Stack(buf, true)])
+		os.Exit(2)
+	})
+	defer watch.Stop()
 	synctest.Test(t, func(t *testing.T) { w.run(start) })
 	for _, p := range pools() {
 		w.fail("(v)", "%s", p)
@@ -154,17 +160,21 @@ func Run(t *testing.T, seed uint64, start func(*World) (*Gateway, error)) (viola
 	return w.violations
 }
 
+// patienceOfTest is the real time after which a run is given up.
+const patienceOfTest = 20 * time.Second
+
 // run is the life of a gateway.
 func (w *World) run(start func(*World) (*Gateway, error)) {
 	w.start, w.over = time.Now(), make(chan struct{})
 	w.net = newNetwork(w.seed)
-	w.Listener = w.net.listen(gatewayHost, false)
 	for i, name := range []string{"one", "two"} {
 		u := &upstream{world: w, name: name, two: i == 1, host: w.net.listen(name+".test", i == 1)}
 		u.start()
 		w.upstreams = append(w.upstreams, u)
 	}
 	w.draw()
+	// A keep-alive waits for a mutex while a write to its client waits, see listen.
+	w.Listener = w.net.listen(gatewayHost, !w.set.pressure)
 	w.reader = sdk.NewManualReader()
 	meters := sdk.NewMeterProvider(sdk.WithReader(w.reader))
 	w.Meter, w.Signals, w.ConfigFile = meters, make(chan os.Signal, 8), filepath.Join(w.dir, "toolmend.toml")
@@ -286,6 +296,9 @@ func (w *World) writeKeys() {
 func (w *World) configure(revoked map[string]bool, more ...string) {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	if w.set.pressure {
+		more = []string{`keep_alive = "off"`}
+	}
 	p("mode = %q\nhold = %q\nattempts = %d\non_exhausted = %q\ndrain_timeout = %q\n%s", w.set.mode, w.set.hold, w.set.attempts, w.set.exhausted, w.set.drain, strings.Join(more, "\n"))
 	p("[access]\nkey_header_only = true\n[record]\nfile = %q\ncontent = true\nmax_size = 20000", w.recordFile())
 	valid := map[string]bool{}
