@@ -283,7 +283,7 @@ func (w *World) checkLog(x *exchange) {
 	if took, most := time.Duration(l.Duration*float64(time.Millisecond)), w.limit(x); took > most {
 		fail("(i)", "it took %s, and %s is the most", took, most)
 	}
-	if !o.gone.IsZero() && x.does != doesVanish && x.does != doesNotRead && l.Time.Sub(o.gone) > 5*time.Second {
+	if !o.gone.IsZero() && x.does != doesVanish && x.does != doesNotRead && l.Time.Sub(o.gone) > w.afterGone() {
 		fail("(i)", "it ended %s after its client had gone", l.Time.Sub(o.gone))
 	}
 }
@@ -463,3 +463,12 @@ func (w *World) checkLeft() {
 }
 
 var _ = cmp.Compare[int]
+
+// afterGone returns how long an exchange may go on after its client has gone. net/http notices that
+// over HTTP/1 only when it has read the whole request, for which a connection to the provider is needed.
+func (w *World) afterGone() time.Duration {
+	if w.turbulent {
+		return 30 * time.Second
+	}
+	return 5 * time.Second
+}

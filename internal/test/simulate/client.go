@@ -48,6 +48,9 @@ func (c *client) renew() {
 		c.transport.CloseIdleConnections()
 	}
 	c.transport = &http.Transport{Protocols: new(http.Protocols), DisableCompression: true, IdleConnTimeout: time.Minute, DialContext: c.dial}
+	if c.world.set.pressure {
+		c.transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
+	}
 	c.transport.Protocols.SetHTTP1(!c.two)
 	c.transport.Protocols.SetUnencryptedHTTP2(c.two)
 }

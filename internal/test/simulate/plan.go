@@ -171,6 +171,7 @@ func (w *World) drawExchange(c *client, n int) *exchange {
 		think: upTo(r, 20*time.Second), large: r.IntN(6) == 0, key: c.key, whole: map[*reply]bool{}, bodies: map[*reply]string{},
 		does: pick(r, doesRead, doesRead, doesRead, doesRead, doesRead, doesCancel, doesLeave, doesUpload, doesStall, doesReadLate, doesNotRead, doesVanish, doesReconnect),
 	}
+	x.large = x.large || x.does == doesNotRead
 	if r.IntN(12) == 0 {
 		x.key = "no-key-of-anybody-at-all"
 	}

@@ -161,7 +161,7 @@ func Run(t *testing.T, seed uint64, start func(*World) (*Gateway, error)) (viola
 }
 
 // patienceOfTest is the real time after which a run is given up.
-const patienceOfTest = 20 * time.Second
+const patienceOfTest = 2 * time.Minute
 
 // run is the life of a gateway.
 func (w *World) run(start func(*World) (*Gateway, error)) {
