@@ -66,6 +66,7 @@ type World struct {
 	over      chan struct{}
 	events    []string
 	start     time.Time
+	took      time.Duration
 
 	mu         sync.Mutex
 	log        []byte
@@ -136,15 +137,22 @@ func Prepare(t *testing.T) {
 	t.Setenv("GOGC", "off") // so that no collection empties the pools in the middle of a run
 }
 
-// Run runs a seed, and returns the violations of invariants.
-func Run(t *testing.T, seed uint64, start func(*World) (*Gateway, error)) (violations []string) {
+// Result is what a run has shown.
+type Result struct {
+	Violations            []string // of invariants
+	Exchanges, ModelCalls int
+	Time                  time.Duration // simulated
+}
+
+// Run runs a seed. It must not run concurrently with another test.
+func Run(t *testing.T, seed uint64, start func(*World) (*Gateway, error)) (r Result) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	w := &World{seed: seed, byTag: map[string]*exchange{}, dir: t.TempDir(), over: nil}
 	pools := countPools()
 	defer func() {
 		if v := recover(); v != nil { // synctest panics if goroutines are left that wait
-			violations = append(w.violations, fmt.Sprintf("(v): %v", v))
+			r.Violations = append(w.violations, fmt.Sprintf("(v): %v", v))
 		}
 	}()
 	watch := time.AfterFunc(patienceOfTest, func() { // the time of synctest is frozen while a goroutine waits for a mutex
@@ -154,10 +162,19 @@ func Run(t *testing.T, seed uint64, start func(*World) (*Gateway, error)) (viola
 	})
 	defer watch.Stop()
 	synctest.Test(t, func(t *testing.T) { w.run(start) })
-	for _, p := range pools() {
-		w.fail("(v)", "%s", p)
+	if faults := pools(); !dropsAtRandom {
+		for _, p := range faults {
+			w.fail("(v)", "%s", p)
+		}
 	}
-	return w.violations
+	r = Result{Violations: w.violations, Time: w.took}
+	for _, x := range w.exchanges {
+		if x.began {
+			r.Exchanges++
+		}
+		r.ModelCalls += x.received
+	}
+	return r
 }
 
 // patienceOfTest is the real time after which a run is given up.
@@ -221,6 +238,7 @@ func (w *World) run(start func(*World) (*Gateway, error)) {
 	_ = meters.Shutdown(context.Background())
 	synctest.Wait()
 	w.checkLeft()
+	w.took = time.Since(w.start)
 }
 
 // quiet ends the faults of the network, and waits until nothing of them is left.

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,7 +27,7 @@ import (
 )
 
 var (
-	seeds     = flag.Int("seeds", 20, "seeds of TestSimulate")
+	seeds     = flag.Int("seeds", 60, "seeds of TestSimulate")
 	replay    = flag.Int("replay", 0, "run the seed of TestSimulate so often, and count its failures")
 	first     = flag.Bool("first", false, "end TestSimulate at the first seed that fails")
 	faults    = flag.Bool("faults", false, "run TestSimulateFaults")
@@ -67,22 +68,29 @@ func TestSimulate(t *testing.T) {
 		t.Logf("seed %d fails %d of %d times", *firstSeed, failures(t, *firstSeed, *replay), *replay)
 		return
 	}
+	var all simulate.Result
+	failed := 0
 	for seed := *firstSeed; seed < *firstSeed+uint64(*seeds); seed++ {
 		runtime.GC()
-		if v := simulate.Run(t, seed, simulated); len(v) > 0 {
-			t.Errorf("seed %d:\n%s", seed, strings.Join(v, "\n"))
-			if *first {
-				return
-			}
+		r := simulate.Run(t, seed, simulated)
+		all.Exchanges, all.ModelCalls, all.Time = all.Exchanges+r.Exchanges, all.ModelCalls+r.ModelCalls, all.Time+r.Time
+		if len(r.Violations) == 0 {
+			continue
+		}
+		failed++
+		t.Errorf("seed %d:\n%s", seed, strings.Join(r.Violations, "\n"))
+		if *first {
+			return
 		}
 	}
+	t.Logf("%d seeds from %d, %d exchanges, %d model calls, %s simulated: %d seeds failed", *seeds, *firstSeed, all.Exchanges, all.ModelCalls, all.Time.Round(time.Hour), failed)
 }
 
 // failures returns how often a seed fails.
 func failures(t *testing.T, seed uint64, times int) (n int) {
 	for range times {
 		runtime.GC()
-		if len(simulate.Run(t, seed, simulated)) > 0 {
+		if len(simulate.Run(t, seed, simulated).Violations) > 0 {
 			n++
 		}
 	}
