@@ -154,6 +154,7 @@ func readChat(a *answer, _, data string) {
 		Object  string
 		Error   json.RawMessage
 		Choices []struct {
+			Finish         string `json:"finish_reason"`
 			Message, Delta struct {
 				Content   string
 				ToolCalls []call `json:"tool_calls"`
@@ -173,7 +174,7 @@ func readChat(a *answer, _, data string) {
 			a.call(t.Index).Name += t.Function.Name
 			a.call(t.Index).Arguments += t.Function.Arguments
 		}
-		a.finished = a.finished || v.Object == "chat.completion"
+		a.finished = a.finished || v.Object == "chat.completion" || c.Finish != "" // [DONE] may be lost behind it
 	}
 }
 

@@ -53,7 +53,7 @@ func countPools() func() []string {
 			n, twice := drain(p)
 			if twice {
 				faults = append(faults, fmt.Sprintf("the pool of %s got one of them twice", name))
-			} else if n != made[name] && name != "documents" { // large documents do not come back
+			} else if n < made[name] && name != "documents" { // large documents do not come back
 				faults = append(faults, fmt.Sprintf("the pool of %s made %d, and has %d again", name, made[name], n))
 			}
 		}

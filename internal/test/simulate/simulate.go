@@ -123,6 +123,9 @@ func (w *World) isOver() bool {
 // Prepare must be called once in a process, before the first run and before anything verifies
 // certificates.
 func Prepare(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("SSL_CERT_FILE has no effect here, and the providers have a certificate of their own")
+	}
 	_, pem := certificate()
 	file := filepath.Join(t.TempDir(), "roots.pem")
 	if err := os.WriteFile(file, pem, 0o600); err != nil {
