@@ -108,7 +108,11 @@ func (w *World) fail(invariant, format string, args ...any) {
 }
 
 func (w *World) failLocked(invariant, format string, args ...any) {
-	w.violations = append(w.violations, fmt.Sprintf("%s %s: %s", time.Since(w.start), invariant, fmt.Sprintf(format, args...)))
+	after := time.Since(w.start)
+	if w.took > 0 { // outside of the run
+		after = w.took
+	}
+	w.violations = append(w.violations, fmt.Sprintf("%s %s: %s", after, invariant, fmt.Sprintf(format, args...)))
 }
 
 func (w *World) isOver() bool {
