@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -461,8 +460,6 @@ func (w *World) checkLeft() {
 		w.fail("(v)", "a goroutine is left:\n%s", g)
 	}
 }
-
-var _ = cmp.Compare[int]
 
 // afterGone returns how long an exchange may go on after its client has gone. net/http notices that
 // over HTTP/1 only when it has read the whole request, for which a connection to the provider is needed.

@@ -100,7 +100,6 @@ type outcome struct {
 	trailer    map[string][]string
 	body       string
 	err        error
-	reused     bool
 }
 
 // own returns the value of a header or trailer.
