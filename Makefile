@@ -10,8 +10,8 @@
 # into, and CLIENTS names the clients that `make agents` runs, with commas between (all of them).
 # SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
 # `make release` and `make packages` pack. LIVE is the URL of a llama-server. BASE is the path of another
-# build of the command, which `make load` measures beside this one. RACE is empty where there
-# is no C compiler, which -race needs.
+# build of the command, which `make load` measures beside this one. SEEDS is how many seeds `make simulate`
+# runs, and SEED is the one that it runs. RACE is empty where there is no C compiler, which -race needs.
 export FUZZ_SMOKE ?= 1s
 export FUZZ ?= 10m
 export SOAK ?= 100000
@@ -19,12 +19,14 @@ VERSION ?= v0.1.0
 AGENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolmend-agents
 LIVE ?= http://127.0.0.1:8080
 BASE ?=
+SEEDS ?=
+SEED ?=
 export RACE ?= $(if $(shell command -v cc gcc clang),-race,)
 
 STEP := .ci/step
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## compile the command: bin/toolmend
 	@$(STEP) build
@@ -104,6 +106,12 @@ together: ## programs of Toolmend and ten other modules, each at its newest vers
 hostile: ## what hostile input costs: the table of docs/measured/hostile-input.md
 	@$(STEP) hostile
 
+simulate: ## SEEDS (1000) gateways on a network in memory, or the one SEED, with clients and providers that misbehave
+	@SEEDS="$(SEEDS)" SEED="$(SEED)" $(STEP) simulate
+
+simulate-faults: ## plant faults, and show the seed of the simulation that finds each
+	@SEEDS="$(SEEDS)" $(STEP) simulate_faults
+
 release: ## pack VERSION of every module, and install it as a user would
 	@.ci/release "$(VERSION)"
 
@@ -119,4 +127,4 @@ metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheu
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile release packages deploy metrics site site-test tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile simulate simulate-faults release packages deploy metrics site site-test tidy

@@ -16,11 +16,13 @@ import (
 // newBase returns the transport of an upstream. It decompresses nothing, adds
 // no header, and uses the proxy and the certificates of the environment
 // (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
-func newBase(t Timeouts) *http.Transport {
-	d := dialer{
-		dial:    (&net.Dialer{Timeout: t.Connect.or(5 * time.Second), KeepAlive: 30 * time.Second}).DialContext,
-		refused: t.Refused.or(10 * time.Second),
+//
+// dial is Options.DialContext.
+func newBase(t Timeouts, dial dialFunc) *http.Transport {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: t.Connect.or(5 * time.Second), KeepAlive: 30 * time.Second}).DialContext
 	}
+	d := dialer{dial: dial, refused: t.Refused.or(10 * time.Second)}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            d.DialContext,
@@ -37,11 +39,14 @@ func newBase(t Timeouts) *http.Transport {
 	}
 }
 
+// dialFunc opens a connection.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // dialer connects again while the other side refuses connections, because it
 // restarts for example. Nothing has been sent by then, so no request is
 // repeated.
 type dialer struct {
-	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	dial    dialFunc
 	refused time.Duration
 }
 

@@ -267,7 +267,7 @@ func TestDurations(t *testing.T) {
 	require.Equal(t, time.Second, Duration(0).or(time.Second))
 	require.Equal(t, time.Duration(0), Off.or(time.Second))
 	require.Equal(t, time.Minute, Duration(time.Minute).or(time.Second))
-	b := newBase(Timeouts{Header: Off})
+	b := newBase(Timeouts{Header: Off}, nil)
 	require.Zero(t, b.ResponseHeaderTimeout)
 	require.EqualError(t, Timeouts{Idle: -5}.validate(), "gateway: timeouts: idle: must not be negative, got -5ns")
 }
@@ -319,7 +319,7 @@ func TestStuckHTTP2(t *testing.T) {
 		p := &pipes{conns: make(chan net.Conn, 1)}
 		up := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })}
 		go func() { _ = up.Serve(p) }()
-		base := newBase(Timeouts{})
+		base := newBase(Timeouts{}, nil)
 		base.Protocols, base.DialContext = protocols, p.dial
 		ask := func() (string, error) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x/", nil)

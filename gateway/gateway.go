@@ -31,9 +31,11 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -65,6 +67,9 @@ type Options struct {
 	// Metrics serves /_toolmend/metrics, as the exporter of MeterProvider does.
 	// nil means that there is no such page.
 	Metrics http.Handler
+	// DialContext opens the connections to upstreams. It limits its own time: Timeouts.Connect
+	// does not apply to it. nil means a net.Dialer.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Gateway is an http.Handler. It is safe for concurrent use.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -154,12 +155,17 @@ func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// unreadGrace is how long net/http may read the rest of a refused request, which it does before it
+// sends the response. Otherwise a client that sends no more keeps its connection.
+const unreadGrace = 5 * time.Second
+
 // refuse writes an error of the gateway's own, in the format of the path of r.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	body := []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
 	if c := formatOf(r); c != nil {
 		body = c.EncodeError(status, code, message)
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadGrace))
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Toolmend-Error", code)
 	w.WriteHeader(status)

@@ -95,7 +95,7 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, slots *places, observer
 	if err != nil {
 		return nil, err
 	}
-	up := &upstream{config: u, version: cutVersion(to), base: newBase(u.Timeouts), settings: u.Settings.over(base), places: slots}
+	up := &upstream{config: u, version: cutVersion(to), base: newBase(u.Timeouts, g.options.DialContext), settings: u.Settings.over(base), places: slots}
 	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
 	up.pipeline = g.newPipeline(u, to, up.settings, sends, slots, observers)
 	for _, r := range u.ModelRules {

@@ -15,6 +15,7 @@ import (
 // BenchmarkHostile prints the last part of the table of docs/measured/hostile-input.md.
 func BenchmarkHostile(b *testing.B) {
 	hostile.Table(b, os.Stdout, hostile.ListAttacks(), func(_ hostile.Group, s hostile.Sample) hostile.Run { return listing(b, s) })
+	hostile.GrowthTable(b, os.Stdout, []hostile.Growing{{Name: "MCP lists", Make: func(n int) hostile.Run { return listing(b, hostile.ListGrowth(n)) }}})
 }
 
 // Every list is read without a panic, at a size at which that is quick.

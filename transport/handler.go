@@ -91,6 +91,7 @@ func clientCodec(req *http.Request) wire.Codec {
 // refuse writes an error in the format of c, which may be nil.
 func refuse(w http.ResponseWriter, c wire.Codec, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set(errorHeader, code)
 	w.WriteHeader(status)
 	_, _ = w.Write(encodeError(c, status, code, message))
 }

@@ -109,6 +109,7 @@ func TestHandlerWithoutUpstream(t *testing.T) {
 		require.Equal(t, http.StatusBadGateway, resp.StatusCode)
 		require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
 		require.Equal(t, "false", resp.Header.Get("X-Should-Retry"))
+		require.Equal(t, "upstream_refused", resp.Header.Get("X-Toolmend-Error"))
 		require.Equal(t, `{"error":{"code":"upstream_refused","message":"transport: the upstream refuses connections; check that it runs, and its address","status":502}}`,
 			read(t, resp), "in the client's format, and without the address")
 	}

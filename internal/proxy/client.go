@@ -315,6 +315,7 @@ func (c *Client) close() {
 	c.mu.Unlock()
 	if c.request != nil {
 		c.request.shut.Store(true)
+		c.request.lift() // a Read may be under way, and net/http's HTTP/2 server panics at a deadline after the end
 	}
 }
 

@@ -26,8 +26,9 @@ var dependencies = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/": {"internal/schema"},
 	"github.com/invopop/jsonschema":          {"internal/typeschema"},
 	"github.com/cenkalti/backoff/":           {"retry"},
-	"go.opentelemetry.io/otel":               {"tracing", "tracing/tooltrace", "gateway"},
+	"go.opentelemetry.io/otel":               {"tracing", "tracing/tooltrace", "gateway", "internal/test/simulate"},
 	"go.opentelemetry.io/otel/sdk/trace":     {"examples/spans"}, // prints spans as an exporter gets them
+	"go.opentelemetry.io/otel/sdk/metric":    {"internal/test/simulate"},
 	"github.com/stretchr/testify/":           {"internal/test/reports"},
 	"pgregory.net/rapid":                     {"internal/test/reports"},
 }

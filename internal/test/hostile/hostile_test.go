@@ -23,6 +23,7 @@ import (
 // of MCP servers.
 func BenchmarkHostile(b *testing.B) {
 	hostile.Table(b, os.Stdout, hostile.Attacks(hostile.Arguments, hostile.Schemas, hostile.Calls, hostile.ReAct, hostile.Answers, hostile.States), handle)
+	hostile.GrowthTable(b, os.Stdout, growing)
 }
 
 // Every attack is handled without a panic, at a size at which that is quick.
