@@ -290,9 +290,10 @@ func TestWires(t *testing.T) {
 					require.Equal(t, "hi", text(got))
 				})
 				t.Run("too many calls", func(t *testing.T) {
-					limited := argsvalidate.New(argsvalidate.Options{Limits: argsvalidate.Limits{Calls: 2}})
-					got, _ := s.talk(t, transport.New(transport.Options{}, limited), stream, form("", `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`), form("", `{"n":5}`))
-					require.Equal(t, []string{`{"n":5}`}, arguments(got))
+					limited := argsvalidate.New(argsvalidate.Options{Limits: argsvalidate.Limits{Calls: 2}, OnExhausted: middleware.DropInvalid})
+					got, _ := s.talk(t, transport.New(transport.Options{}, limited), stream, form("hi", `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`))
+					require.Equal(t, []string{`{"n":1}`, `{"n":2}`}, arguments(got), "they end the step: a re-ask cannot mend them")
+					require.Equal(t, "hi", text(got))
 				})
 				for _, hold := range []bool{false, true} {
 					t.Run(fmt.Sprintf("asked again, hold=%t", hold), func(t *testing.T) {
