@@ -225,6 +225,8 @@ func checkBlock(t *testing.T, b docpage.Block) error {
 	switch {
 	case word == "run" || word == "start" || word == "prints":
 		return nil // TestTutorials, or examples/tutorials, runs it
+	case word == "transcript":
+		return nil // internal/lib replays it
 	case word == "example" && b.Language == "go", word == "help" && b.Language == "text":
 		return nil // internal/repocheck and TestCommandsPage compare it
 	case b.Language == "json":
