@@ -39,11 +39,11 @@ func TestTutorials(t *testing.T) {
 	t.Parallel()
 	needsBash(t)
 	bin := commands(t)
-	for _, page := range []string{"look-at-a-log.md", "gateway.md"} {
+	for _, page := range []string{"look-at-a-log.md", "gateway.md", "python.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			for _, program := range []string{"curl", "openssl"} {
-				if _, err := osexec.LookPath(program); err != nil && page == "gateway.md" {
+			for _, program := range map[string][]string{"gateway.md": {"curl", "openssl"}, "python.md": {"python3"}}[page] {
+				if _, err := osexec.LookPath(program); err != nil && (os.Getenv("CI") != "true" || page == "gateway.md") {
 					t.Skip("the page uses " + program)
 				}
 			}
@@ -51,6 +51,11 @@ func TestTutorials(t *testing.T) {
 			require.NoError(t, err)
 			gateway, model := freeAddress(t), freeAddress(t)
 			env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), asCommand + "=1"}
+			for name, dir := range map[string]string{"PYTHONPATH": "python"} { // as if the packages were installed
+				path, err := filepath.Abs(filepath.Join(root, dir))
+				require.NoError(t, err)
+				env = append(env, name+"="+path)
+			}
 			if page == "gateway.md" { // what the first terminal runs
 				docpage.Reader{Dir: bin, Env: env}.Run(t, "model", fmt.Sprintf(
 					"<!-- start -->\n```sh\nexec faulty -listen %s\n```\n\n<!-- prints -->\n```text\na model that makes mistakes listens on http://%[1]s\n```\n", model))
@@ -77,7 +82,7 @@ func commands(t *testing.T) string {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	bin := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", self)
+	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec %q \"$@\"\n", asCommand, self) // toolmend lib has no environment
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "toolmend"), []byte(script), 0o700)) //nolint:gosec // it must be executable
 	build := osexec.Command("go", "build", "-C", root, "-o", filepath.Join(bin, "faulty"), "./examples/faulty")
 	out, err := build.CombinedOutput()
@@ -227,6 +232,8 @@ func checkBlock(t *testing.T, b docpage.Block) error {
 		return nil // TestTutorials, or examples/tutorials, runs it
 	case word == "transcript":
 		return nil // internal/lib replays it
+	case word == "file":
+		return nil // TestTutorials, or the tests of the packages, write it and run it
 	case word == "example" && b.Language == "go", word == "help" && b.Language == "text":
 		return nil // internal/repocheck and TestCommandsPage compare it
 	case b.Language == "json":

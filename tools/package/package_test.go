@@ -132,6 +132,10 @@ func TestWheels(t *testing.T) {
 		require.Contains(t, files, name)
 		wheel := unzip(t, files[name])
 		require.Equal(t, entry{"for " + p.npm, true}, wheel["toolmend-0.2.0rc1.data/scripts/"+p.command()])
+		require.Equal(t, "VERSION = \"v0.2.0-rc.1\"", strings.Split(wheel["toolmend/_version.py"].content, "  #")[0])
+		for _, module := range []string{"__init__.py", "__main__.py", "_child.py", "langchain.py", "pydantic_ai.py", "py.typed"} {
+			require.Contains(t, wheel, "toolmend/"+module)
+		}
 		const info = "toolmend-0.2.0rc1.dist-info/"
 		require.Contains(t, wheel[info+"METADATA"].content, "Metadata-Version: 2.4\nName: toolmend\nVersion: 0.2.0rc1\n")
 		var tags []string

@@ -153,10 +153,10 @@ func sentences(r *middleware.Report) (all []string) {
 		}
 		for _, v := range a.Verdicts {
 			for _, c := range v.Changes {
-				say("%s: %s repaired by %s", v.Call.Name, middleware.Issue{Pointer: c.Pointer}.Path(), c.By)
+				say("%s was repaired: %s: %s", v.Call.Name, middleware.Issue{Pointer: c.Pointer}.Path(), c.By)
 			}
 			for _, issue := range v.Issues {
-				say("%s: %s is invalid: %s", v.Call.Name, issue.Path(), issue.Code)
+				say("%s is invalid: %s: %s", v.Call.Name, issue.Path(), issue.Code)
 			}
 		}
 		for _, issue := range a.Issues {

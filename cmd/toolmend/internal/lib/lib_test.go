@@ -333,7 +333,7 @@ func TestRecord(t *testing.T) {
 	h.send(strings.Replace(answer, `\"n\":1`, `\"n\":\"1\"`, 1))
 	f := h.next(t)
 	require.Equal(t, middleware.Valid, f.Status)
-	require.Equal(t, []string{"attempt 1: get: n repaired by mend.coerce"}, f.Log)
+	require.Equal(t, []string{"attempt 1: get was repaired: n: mend.coerce"}, f.Log)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"tool_calls":[{"id":"c","name":"get","arguments":"{\"n\":\"1\"}"}]`)
