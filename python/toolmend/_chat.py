@@ -59,7 +59,7 @@ class _Step(Step):
 
     def end(self, frame: dict) -> Message:
         response = frame.get("response") or {}
-        message = Message(self.answers[frame["n"]] if frame.get("n") else self.native(response["message"]))
+        message = Message(self.answers[frame["n"]] if frame.get("n") else self.final(frame))
         message.report, message.usage = frame["report"], response.get("usage") or {}
         return message
 

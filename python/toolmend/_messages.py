@@ -43,6 +43,11 @@ class Step:
     def native(self, wire: dict) -> Any:
         return self.from_wire(wire, self.own(*origin(wire)) if origin(wire) else None)
 
+    def final(self, frame: dict) -> Any:
+        """The message of a result. If its call was read in a text, the last answer has its other members."""
+        wire = frame["response"]["message"]
+        return self.from_wire(wire, self.own(*(origin(wire) or ("a", max(self.answers)))))
+
     def changed(self, ask: Ask, key: str) -> Any:
         """A setting of the request that the ask changes, else None."""
         value = (ask.settings or self.request).get(key)

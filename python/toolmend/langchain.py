@@ -23,6 +23,8 @@ from ._messages import Step, joined, kept_tools, plain, tool_to_wire
 from ._stack import Ask, Stack
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
+_FINISH = dict.fromkeys(("stop", "end_turn", "STOP"), "stop") | dict.fromkeys(("length", "max_tokens", "MAX_TOKENS"), "length")
+_FINISH |= dict.fromkeys(("tool_calls", "tool_use"), "tool_calls") | dict.fromkeys(("content_filter", "refusal", "SAFETY"), "content_filter")
 _CALLS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
 
 
@@ -74,12 +76,11 @@ class _Step(Step):
         self.answers[ask.n] = (response, message)
         usage, metadata = message.usage_metadata or {}, message.response_metadata or {}
         wire = {"message": to_wire(message), "usage": {"input": usage.get("input_tokens", 0), "output": usage.get("output_tokens", 0)}}
-        if (metadata.get("finish_reason") or metadata.get("stop_reason")) in ("length", "max_tokens", "MAX_TOKENS"):
-            wire["finish_reason"] = "length"
+        wire["finish_reason"] = _FINISH.get(str(metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")), "")
         return wire
 
     def end(self, frame: dict) -> ModelResponse:
-        response, message = self.answers[frame["n"]] if frame.get("n") else (None, self.native(frame["response"]["message"]))
+        response, message = self.answers[frame["n"]] if frame.get("n") else (None, self.final(frame))
         if "response" not in frame:
             return response
         usage = frame["response"].get("usage") or {}  # of all attempts

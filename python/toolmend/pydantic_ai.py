@@ -106,7 +106,7 @@ class _Step(Step):
         return wire
 
     def end(self, frame: dict) -> ModelResponse:
-        response = self.answers[frame["n"]] if frame.get("n") else self.native(frame["response"]["message"])
+        response = self.answers[frame["n"]] if frame.get("n") else self.final(frame)
         if "response" not in frame:
             return response
         return replace(response, usage=sum((a.usage for a in self.answers.values()), RequestUsage()))

@@ -186,6 +186,13 @@ func TestNpm(t *testing.T) {
 	main, archive := read("toolmend-0.2.0.tgz")
 	require.Equal(t, map[string]string{"toolmend": "toolmend.js"}, main.Bin)
 	require.Equal(t, entry{string(launcher), true}, archive["package/toolmend.js"])
+	for _, e := range main.Exports {
+		require.Contains(t, archive, "package/"+strings.TrimPrefix(e.Types, "./"))
+		require.Contains(t, archive, "package/"+strings.TrimPrefix(e.Default, "./"))
+	}
+	require.Contains(t, archive["package/index.mjs"].content, `VERSION = "v0.2.0"`)
+	require.Contains(t, archive["package/index.mjs"].content, "./chat.mjs")
+	require.Contains(t, archive, "package/chat.mjs")
 	require.Len(t, main.OptionalPackages, len(platforms))
 	require.NotContains(t, archive["package/package.json"].content, "scripts", "nothing runs at install time")
 	for _, p := range platforms {
