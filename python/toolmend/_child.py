@@ -20,8 +20,8 @@ from ._version import VERSION
 
 PROTOCOL = [1]
 MAX_LINE = 64 << 20
-_SMALL = 200  # bytes of a message that is not worth a name
-_NAMES = 50_000  # of messages, that are remembered
+_SMALL = 100  # bytes of a message that is not worth a name
+_REMEMBERED = 24 << 20  # bytes of the messages whose names are kept: fewer than the session remembers
 
 
 class ToolmendError(Exception):
@@ -44,8 +44,21 @@ def find_binary() -> str:
     return found
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
 def dumps(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    return _encode(value).encode()
+
+
+def _key(m: dict) -> Any:
+    """A key with all that a message holds, or None. It is cheap, because a str keeps its hash."""
+    try:
+        key = tuple([(k, v) if type(v) is not list else (k, *[tuple(x.items()) for x in v]) for k, v in m.items()])
+        hash(key)
+        return key
+    except (AttributeError, TypeError):
+        return None
 
 
 class Inbox:
@@ -71,7 +84,8 @@ class Child:
         self.opening = threading.Lock()
         self.inboxes: dict[int, Any] = {}
         self.known: dict[Any, Any] = {}  # stacks and tool sets that were sent, with the error of their frame
-        self.names: set[str] = set()  # of messages that were sent
+        self.names: dict[Any, bytes] = {}  # of messages that were sent
+        self.size = 0  # of these messages
         self.ended: str | None = None
         self.refused = False  # another child would end the same way
         self.send({"type": "hello", "versions": PROTOCOL, "release": VERSION})
@@ -94,18 +108,18 @@ class Child:
 
     def named(self, messages: Sequence[dict], whole: bool) -> list[bytes]:
         """Returns the texts of messages. Those that were sent before are their names, unless whole is set."""
-        out = []
+        out, names = [], {} if whole else self.names
         for m in messages:
+            key = _key(m)
+            if key in names:
+                out.append(names[key])
+                continue
             text = dumps(m)
-            if len(text) >= _SMALL:
-                name = hashlib.sha256(text).hexdigest()[:32]  # docs/protocol.md
-                if name in self.names and not whole:
-                    text = b'"' + name.encode() + b'"'
-                elif len(self.names) > _NAMES:
-                    self.names = {name}
-                else:
-                    self.names.add(name)
             out.append(text)
+            if key is not None and len(text) >= _SMALL:
+                if (size := self.size + len(text)) > _REMEMBERED:
+                    self.names, size = {}, len(text)
+                self.names[key], self.size = b'"' + hashlib.sha256(text).hexdigest()[:32].encode() + b'"', size
         return out
 
     def once(self, key: Any, frame: Callable[[], dict], then: Callable[[dict], None] | None = None) -> None:
