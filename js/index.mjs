@@ -8,7 +8,8 @@ import { wrap } from "./chat.mjs";
 
 const VERSION = ""; // the release of the binary, such as v0.1.0: the builder of the package writes it
 const MAX_LINE = 64 << 20;
-const SMALL = 200; // of a message that is not worth a name
+const SMALL = 100; // of a message that is not worth a name
+const REMEMBERED = 12 << 20; // characters of messages whose names are kept: fewer than the session remembers
 
 /** The base of the errors of this package. */
 export class ToolmendError extends Error {
@@ -56,7 +57,8 @@ function findBinary() {
 class Child {
   #routes = new Map();
   #known = new Map(); // stacks and tool sets that were sent, and the errors of their frames
-  #names = new Set(); // of messages that were sent
+  #names = new Map(); // of the texts of messages that were sent
+  #size = 0; // of these texts
   #ids = 0;
   ended; // why
 
@@ -103,11 +105,11 @@ class Child {
   named(messages, whole) {
     return messages.map((m) => {
       const text = JSON.stringify(m);
+      const name = this.#names.get(text);
+      if (name && !whole) return name;
       if (text.length < SMALL) return text;
-      const name = createHash("sha256").update(text).digest("hex").slice(0, 32);
-      if (this.#names.has(name) && !whole) return `"${name}"`;
-      if (this.#names.size > 50_000) this.#names.clear();
-      this.#names.add(name);
+      if ((this.#size += text.length) > REMEMBERED) [this.#names, this.#size] = [new Map(), text.length];
+      this.#names.set(text, `"${createHash("sha256").update(text).digest("hex").slice(0, 32)}"`);
       return text;
     });
   }
