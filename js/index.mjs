@@ -1,6 +1,7 @@
 // Toolmend in a program of Node, Bun or Deno. The stack runs in a child process, the binary of the package.
 // The protocol is in docs/protocol.md.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
@@ -199,6 +200,7 @@ export class Stack {
     const child = childOf(this.#binary ?? findBinary());
     const set = createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24);
     const [errors, open] = [new Map(), new Map()];
+    const inContext = AsyncLocalStorage.snapshot(); // of the caller, for its model and its rules
     let id, abort, asked = false;
     const reply = async ({ type, n, ...more }) => {
       const stop = new AbortController();
@@ -225,8 +227,8 @@ export class Stack {
     try {
       const end = await new Promise((resolve, reject) => {
         id = child.register((got) => {
-          if (got.type === "event") onEvent(got.event);
-          else if (got.type === "ask" || got.type === "rule") reply(got);
+          if (got.type === "event") inContext(onEvent, got.event);
+          else if (got.type === "ask" || got.type === "rule") inContext(reply, got);
           else if (got.type === "stop") open.get(got.n)?.abort();
           else resolve(got);
         });

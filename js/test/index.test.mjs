@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -106,6 +107,15 @@ test("a stream", async () => {
   };
   await new Stack().step({ messages: [{ role: "user", parts: [{ text: "hi" }] }], tools, ask, onEvent: (e) => seen.push(e.kind) });
   assert.deepEqual(seen, ["text", "text", "text", "reset", "text", "text", "text", "tool_call"]);
+});
+
+test("the caller's asynchronous context", async () => {
+  const storage = new AsyncLocalStorage();
+  const seen = [];
+  const stack = new Stack({ rules: { get: () => void seen.push(storage.getStore()) } });
+  const one = (name) => storage.run(name, () => stack.wrap(() => (seen.push(storage.getStore()), turn(1, '{"n":1}')))(user, tools));
+  await Promise.all([one("a"), one("b")]);
+  assert.deepEqual(seen.sort(), ["a", "a", "b", "b"]);
 });
 
 test("long histories and many tool sets", async () => {

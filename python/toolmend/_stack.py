@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -10,11 +11,19 @@ import itertools
 import json
 import logging
 import queue
+import sys
 from dataclasses import dataclass, field
 from typing import Any, Awaitable, Callable, Mapping, Sequence
 
 from . import _child
 from ._child import Ended, Inbox, ToolmendError
+
+try:
+    from opentelemetry import trace
+
+    _spans = trace.get_tracer("toolmend").start_as_current_span  # nothing without an SDK
+except ImportError:
+    _spans = None
 
 log = logging.getLogger("toolmend")
 _names = itertools.count(1)
@@ -201,12 +210,20 @@ class _Running:
         self.late: list[dict] = []  # frames that came while a model streamed
         self.stops: set[int] = set()
         self.ended = self.asked = self.again = False
+        self.spans = contextlib.ExitStack()
+        self.span: Any = None
 
     def __enter__(self) -> _Running:
+        if _spans is not None and self.span is None:
+            self.span = self.spans.enter_context(_spans(f"toolmend.{self.frame['type']}"))
         try:
-            return self._start(_child.child(self.stack.binary))
-        except Ended:  # just now
-            return self._start(_child.child(self.stack.binary))
+            try:
+                return self._start(_child.child(self.stack.binary))
+            except Ended:  # just now
+                return self._start(_child.child(self.stack.binary))
+        except BaseException:
+            self.spans.__exit__(*sys.exc_info())
+            raise
 
     def _start(self, c: _child.Child) -> _Running:
         self.child = c
@@ -218,10 +235,11 @@ class _Running:
         c.send(self.frame, c.named(self.messages, self.again))
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.child.forget(self.id)
         if not self.ended:
             self.send(type="cancel")
+        self.spans.__exit__(*error)
 
     def send(self, **frame: Any) -> None:
         self.child.send({"id": self.id, **frame})
@@ -299,6 +317,9 @@ class _Running:
         for line in frame.get("log") or ():
             log.log(logging.INFO if frame.get("status") == "valid" else logging.WARNING, "%s", line)
         frame["report"] = frame.get("report") or {"status": frame.get("status", ""), "attempts": [{}], "final": 0}
+        if self.span is not None:
+            self.span.set_attribute("toolmend.status", frame.get("code") or frame["report"].get("status") or "")
+            self.span.set_attribute("toolmend.attempts", len(frame["report"].get("attempts") or ()))
         if self.stack.on_report and self.frame["type"] == "step":
             self.stack.on_report(frame["report"])
 
