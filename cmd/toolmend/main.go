@@ -87,9 +87,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		defer stop()
 		return view.Run(ctx, args[1:], stdin, stdout, stderr)
 	case "lib": // for the packages of Python and npm: docs/protocol.md
-		signal.Ignore(os.Interrupt) // a terminal sends it to the host too, which decides what it means
-		if err := lib.Serve(ctx, cli.Version(), stdin, stdout); err != nil {
-			return cli.Failed(err, "lib", stderr)
+		signal.Ignore(os.Interrupt)                              // a terminal sends it to the host too, which decides what it means
+		if lib.Serve(ctx, cli.Version(), stdin, stdout) != nil { // its last frame is the error
+			return cli.ExitFailed
 		}
 		return cli.ExitOK
 	case "version", "-version", "--version":

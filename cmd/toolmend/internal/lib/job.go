@@ -65,9 +65,8 @@ func (j *job) run() {
 }
 
 func (j *job) validate() sessionFrame {
-	verdicts, err := j.stack.validator.ValidateTurn(j.ctx, argsvalidate.Turn{
-		Request: &j.request, Calls: j.sent.Calls})
-	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) || j.ctx.Err() != nil {
+	verdicts, err := j.stack.validator.ValidateTurn(j.ctx, argsvalidate.Turn{Request: &j.request, Calls: j.sent.Calls})
+	if err != nil && (!errors.Is(err, argsvalidate.ErrInvalid) || j.ctx.Err() != nil) {
 		return j.failed(err)
 	}
 	end := sessionFrame{Type: "result", Status: middleware.StatusOf(verdicts), Verdicts: verdicts}
@@ -90,6 +89,8 @@ func (j *job) step() sessionFrame {
 	}
 	end := sessionFrame{Type: "result", Status: middleware.ReportOf(resp, nil).Status, Report: eventful(resp.Report)}
 	end.Log = sentences(end.Report)
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for i, m := range j.answers {
 		if reflect.DeepEqual(m, resp.Message) {
 			end.N = i + 1
