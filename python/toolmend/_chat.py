@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import weakref
 from typing import Any, Callable
 
 from ._messages import Step, joined, plain, text_of_arguments, tool_to_wire
-from ._stack import Ask, Stack
+from ._stack import Ask, Stack, Tools
+
+
+_last: weakref.WeakKeyDictionary[Stack, tuple[list, Tools]] = weakref.WeakKeyDictionary()  # the tools of a stack's last step
 
 
 class Message(dict):
@@ -38,7 +43,10 @@ class _Step(Step):
         self.call, self.natives, self.own_tools, self.settings = call, [_plain(m) for m in messages], list(tools or ()), settings
         known = {k: settings.get(k) for k in ("model", "max_tokens", "stop")}
         wire = [to_wire(m) for m in self.natives]
-        super().__init__(stack, wire, [tool_to_wire(t) for t in self.own_tools], tool_choice=choice_to_wire(settings.get("tool_choice")), **known)
+        last = _last.get(stack)
+        if last is None or last[0] != self.own_tools:
+            last = _last[stack] = (copy.deepcopy(self.own_tools), Tools(map(tool_to_wire, self.own_tools)))
+        super().__init__(stack, wire, last[1], tool_choice=choice_to_wire(settings.get("tool_choice")), **known)
 
     def asked(self, ask: Ask) -> tuple[list[dict], list, dict]:
         messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]

@@ -102,6 +102,12 @@ class Steps(unittest.TestCase):
         message = toolmend.Stack()(call)(USER, TOOLS, max_tokens=100, mine=3)
         self.assertEqual((seen, message.usage["input"]), ([(100, None, 3), (200, None, 3)], 7))
 
+    def test_tools_that_change_in_place(self):
+        tool, stack = json.loads(json.dumps(TOOL)), toolmend.Stack()
+        self.assertEqual(args(stack(Model(['{"n": "1"}']))(USER, [tool])), [{"n": 1}])
+        tool["parameters"]["properties"]["n"]["type"] = "string"
+        self.assertEqual(args(stack(Model(['{"n": "1"}']))(USER, [tool])), [{"n": "1"}])
+
     def test_an_object_of_an_sdk(self):
         class Completion:
             def model_dump(self, exclude_none):
