@@ -6,8 +6,8 @@
 .NOTPARALLEL:
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
-# property. AGENTS is the folder that `make agents` and `make mcp` install programs
-# into, and CLIENTS names the clients that `make agents` runs, with commas between (all of them).
+# property. AGENTS is the folder that `make agents`, `make inproc` and `make mcp`
+# install programs into, and CLIENTS names the clients that `make agents` runs, with commas between (all of them).
 # SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
 # `make release` and `make packages` pack. LIVE is the URL of a llama-server. BASE is the path of another
 # build of the command, which `make load` measures beside this one. SEEDS is how many seeds `make simulate`
@@ -31,7 +31,7 @@ help: ## show this list
 build: ## compile the command: bin/toolmend
 	@$(STEP) build
 
-check: ## all that CI runs: fmt vet lint test examples tidy
+check: ## all that CI runs: fmt vet lint test lib examples tidy
 	@$(STEP) check
 
 fmt: ## fail on files that gofmt would change
@@ -72,6 +72,12 @@ heavy: ## vet lint test examples tidy for what .ci/heavy lists
 
 agents: ## install CLIENTS (all) into AGENTS, run them, write docs/measured/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
+
+lib: ## the packages for Python and npm, without a framework
+	@$(STEP) lib
+
+inproc: ## install the newest frameworks into AGENTS, and test the adapters with them
+	@AGENTS="$(AGENTS)" $(STEP) inproc
 
 mcp: ## MCP's conformance suite and real MCP servers, directly and behind the proxy
 	@AGENTS="$(AGENTS)" $(STEP) mcp
@@ -127,4 +133,4 @@ metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheu
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile simulate simulate-faults release packages deploy metrics site site-test tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy lib inproc agents mcp page live live-rescue load durable reports together hostile simulate simulate-faults release packages deploy metrics site site-test tidy

@@ -18,13 +18,10 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/rescue"
-	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"
 	"github.com/toolmend/toolmend/transport"
 )
@@ -69,16 +66,7 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 
 // layers returns the stack for an upstream.
 func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers {
-	l := middleware.Layers{middleware.LayerValidate: argsvalidate.New(s.validator(u.ToolRules))}
-	if o, on := s.rescue(u.ToolRules); on {
-		l[middleware.LayerRescue] = rescue.New(o)
-	}
-	if o, on := s.retry(); on {
-		l[middleware.LayerRetry] = retry.New(o)
-	}
-	if o, on := s.heal(u.ToolRules); on {
-		l[middleware.LayerHistory], l[middleware.LayerHeal] = heal.Step, heal.New(o)
-	}
+	l := s.Layers(argsvalidate.NewValidator(s.validator(u.ToolRules)), u.ToolRules)
 	if g.options.TracerProvider != nil || g.options.MeterProvider != nil { // to package tracing, nil means the global providers
 		spans := tracing.Options{
 			TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),

@@ -70,8 +70,27 @@ func (s Settings) validate() error {
 	return cmp.Or(s.validator(nil).Validate(), s.transport().Validate())
 }
 
-// validator returns the options of argsvalidate. The tools replace settings for
-// one tool each.
+// ValidatorOptions returns the options of argsvalidate that s means. The tools replace
+// settings for one tool each.
+func (s Settings) ValidatorOptions(tools []ToolRule) argsvalidate.Options { return s.validator(tools) }
+
+// Layers returns the layers that s means, without those of package tracing. v was made from
+// ValidatorOptions.
+func (s Settings) Layers(v *argsvalidate.Validator, tools []ToolRule) middleware.Layers {
+	l := middleware.Layers{middleware.LayerValidate: v.Middleware()}
+	if o, on := s.rescue(tools); on {
+		l[middleware.LayerRescue] = rescue.New(o)
+	}
+	if o, on := s.retry(); on {
+		l[middleware.LayerRetry] = retry.New(o)
+	}
+	if o, on := s.heal(tools); on {
+		l[middleware.LayerHistory], l[middleware.LayerHeal] = heal.Step, heal.New(o)
+	}
+	return l
+}
+
+// validator returns the options of argsvalidate.
 func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 	o := argsvalidate.Options{
 		MaxAttempts:  s.Attempts,

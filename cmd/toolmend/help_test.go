@@ -60,3 +60,16 @@ func TestVersion(t *testing.T) {
 		require.Regexp(t, `^toolmend \S+ go\S+ \S+/\S+\n$`, got.Out)
 	}
 }
+
+// TestLib holds that the command speaks the protocol, and that an error is its last line on standard
+// output alone: a host shows no other one.
+func TestLib(t *testing.T) {
+	t.Parallel()
+	got := exec(t, t.TempDir(), `{"type":"hello","versions":[1]}`+"\n"+`{"type":"open","id":1,"stack":"a"}`+"\n", "lib")
+	require.Equal(t, cli.ExitOK, got.Code)
+	require.Regexp(t, `^\{"type":"hello","version":1,"toolmend":"\S+","max_line":67108864\}\n\{"type":"result","id":1\}\n$`, got.Out)
+	got = exec(t, t.TempDir(), `{"type":"hello","versions":[1],"release":"v0.0.1"}`+"\n", "lib")
+	require.Equal(t, cli.ExitFailed, got.Code)
+	require.Contains(t, got.Out, "and the package is v0.0.1: install both of the same release")
+	require.Empty(t, got.ErrOut)
+}

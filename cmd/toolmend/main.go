@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/check"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/lib"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/mcpproxy"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
@@ -85,6 +86,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		return view.Run(ctx, args[1:], stdin, stdout, stderr)
+	case "lib": // for the packages of Python and npm: docs/protocol.md
+		signal.Ignore(os.Interrupt)                              // a terminal sends it to the host too, which decides what it means
+		if lib.Serve(ctx, cli.Version(), stdin, stdout) != nil { // its last frame is the error
+			return cli.ExitFailed
+		}
+		return cli.ExitOK
 	case "version", "-version", "--version":
 		fmt.Fprintln(stdout, version())
 		return cli.ExitOK

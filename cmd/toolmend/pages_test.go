@@ -39,11 +39,11 @@ func TestTutorials(t *testing.T) {
 	t.Parallel()
 	needsBash(t)
 	bin := commands(t)
-	for _, page := range []string{"look-at-a-log.md", "gateway.md"} {
+	for _, page := range []string{"look-at-a-log.md", "gateway.md", "python.md", "typescript.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			for _, program := range []string{"curl", "openssl"} {
-				if _, err := osexec.LookPath(program); err != nil && page == "gateway.md" {
+			for _, program := range map[string][]string{"gateway.md": {"curl", "openssl"}, "python.md": {"python3"}, "typescript.md": {"node"}}[page] {
+				if _, err := osexec.LookPath(program); err != nil && (os.Getenv("CI") != "true" || page == "gateway.md") {
 					t.Skip("the page uses " + program)
 				}
 			}
@@ -51,12 +51,24 @@ func TestTutorials(t *testing.T) {
 			require.NoError(t, err)
 			gateway, model := freeAddress(t), freeAddress(t)
 			env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), asCommand + "=1"}
+			for name, dir := range map[string]string{"PYTHONPATH": "python"} { // as if the packages were installed
+				path, err := filepath.Abs(filepath.Join(root, dir))
+				require.NoError(t, err)
+				env = append(env, name+"="+path)
+			}
 			if page == "gateway.md" { // what the first terminal runs
 				docpage.Reader{Dir: bin, Env: env}.Run(t, "model", fmt.Sprintf(
 					"<!-- start -->\n```sh\nexec faulty -listen %s\n```\n\n<!-- prints -->\n```text\na model that makes mistakes listens on http://%[1]s\n```\n", model))
 			}
+			dir := t.TempDir()
+			if page == "typescript.md" { // as if it were installed: an import has no search path
+				modules := filepath.Join(dir, "node_modules", "toolmend")
+				require.NoError(t, os.CopyFS(modules, os.DirFS(filepath.Join(root, "js"))))
+				require.NoError(t, os.WriteFile(filepath.Join(modules, "package.json"), []byte(`{"exports":{".":"./index.mjs"}}`), 0o600))
+				env = append(env, "TOOLMEND_BIN="+filepath.Join(bin, "toolmend"))
+			}
 			docpage.Reader{
-				Dir: t.TempDir(), Env: env,
+				Dir: dir, Env: env,
 				Replace: strings.NewReplacer("127.0.0.1:7777", gateway, "127.0.0.1:8099", model),
 			}.Run(t, page, string(text))
 		})
@@ -77,7 +89,7 @@ func commands(t *testing.T) string {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	bin := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", self)
+	script := fmt.Sprintf("#!/bin/sh\n%s=1 exec %q \"$@\"\n", asCommand, self)              // toolmend lib has no environment
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "toolmend"), []byte(script), 0o700)) //nolint:gosec // it must be executable
 	build := osexec.Command("go", "build", "-C", root, "-o", filepath.Join(bin, "faulty"), "./examples/faulty")
 	out, err := build.CombinedOutput()
@@ -157,7 +169,7 @@ var unchecked = map[string]string{
 
 // outside are programs that pages name and that no test runs.
 var outside = []string{
-	"claude", "codex", "qwen", "git", "curl", "find", "npx", "uvx", "pip", "python3", "node", "docker", "helm", "brew", "dpkg",
+	"claude", "codex", "qwen", "git", "curl", "find", "npm", "npx", "uvx", "pip", "python3", "node", "docker", "helm", "brew", "dpkg",
 	"venv/bin/pip", "eval", "export", "echo", "source", "kubectl", "systemctl", "OTEL_TRACES_EXPORTER=console",
 }
 
@@ -225,6 +237,10 @@ func checkBlock(t *testing.T, b docpage.Block) error {
 	switch {
 	case word == "run" || word == "start" || word == "prints":
 		return nil // TestTutorials, or examples/tutorials, runs it
+	case word == "transcript":
+		return nil // internal/lib replays it
+	case word == "file":
+		return nil // TestTutorials, or the tests of the packages, write it and run it
 	case word == "example" && b.Language == "go", word == "help" && b.Language == "text":
 		return nil // internal/repocheck and TestCommandsPage compare it
 	case b.Language == "json":

@@ -21,6 +21,7 @@ type manifest struct {
 	Homepage         string            `json:"homepage"`
 	Repository       map[string]string `json:"repository"`
 	Bin              map[string]string `json:"bin,omitempty"`
+	Exports          map[string]export `json:"exports,omitempty"`
 	Engines          map[string]string `json:"engines,omitempty"`
 	OS               []string          `json:"os,omitempty"`
 	CPU              []string          `json:"cpu,omitempty"`
@@ -29,14 +30,21 @@ type manifest struct {
 	OptionalPackages map[string]string `json:"optionalDependencies,omitempty"`
 }
 
+// export is an entry of exports in a package.json.
+type export struct {
+	Types   string `json:"types"`
+	Default string `json:"default"`
+}
+
 // npm writes a package with the binary for each platform, and the package
-// toolmend, which has a launcher and depends on all others. Clients install only
+// toolmend, which has a launcher and the modules of the folder js, and depends on all others. Clients install only
 // those that fit their platform, and run no script.
 func (r *release) npm() error {
 	main := r.manifest("toolmend", summary)
 	main.Bin = map[string]string{"toolmend": "toolmend.js"}
 	main.Engines = map[string]string{"node": ">=18"}
-	main.Files = []string{"toolmend.js"}
+	main.Exports = map[string]export{".": {"./index.d.mts", "./index.mjs"}, "./ai": {"./ai.d.mts", "./ai.mjs"}}
+	main.Files = []string{"toolmend.js", "*.mjs", "*.d.mts"}
 	main.OptionalPackages = map[string]string{}
 	for _, b := range r.binaries {
 		m := r.manifest("@toolmend/"+b.npm, summary+": the binary for "+b.npm)
@@ -52,10 +60,14 @@ func (r *release) npm() error {
 			return err
 		}
 	}
-	return r.savePackage("toolmend", main, []file{
-		{"package/toolmend.js", launcher, true},
-		{"package/README.md", []byte("# Toolmend\n\n" + about), false},
-	})
+	modules, err := r.modules("js", "package/", ".mjs", ".mts")
+	if err != nil {
+		return err
+	}
+	return r.savePackage("toolmend", main, append(modules,
+		file{"package/toolmend.js", launcher, true},
+		file{"package/README.md", []byte("# Toolmend\n\n" + about), false},
+	))
 }
 
 func (r *release) manifest(name, description string) manifest {

@@ -132,6 +132,10 @@ func TestWheels(t *testing.T) {
 		require.Contains(t, files, name)
 		wheel := unzip(t, files[name])
 		require.Equal(t, entry{"for " + p.npm, true}, wheel["toolmend-0.2.0rc1.data/scripts/"+p.command()])
+		require.Equal(t, "VERSION = \"v0.2.0-rc.1\"", strings.Split(wheel["toolmend/_version.py"].content, "  #")[0])
+		for _, module := range []string{"__init__.py", "__main__.py", "_child.py", "langchain.py", "pydantic_ai.py", "py.typed"} {
+			require.Contains(t, wheel, "toolmend/"+module)
+		}
 		const info = "toolmend-0.2.0rc1.dist-info/"
 		require.Contains(t, wheel[info+"METADATA"].content, "Metadata-Version: 2.4\nName: toolmend\nVersion: 0.2.0rc1\n")
 		var tags []string
@@ -182,6 +186,13 @@ func TestNpm(t *testing.T) {
 	main, archive := read("toolmend-0.2.0.tgz")
 	require.Equal(t, map[string]string{"toolmend": "toolmend.js"}, main.Bin)
 	require.Equal(t, entry{string(launcher), true}, archive["package/toolmend.js"])
+	for _, e := range main.Exports {
+		require.Contains(t, archive, "package/"+strings.TrimPrefix(e.Types, "./"))
+		require.Contains(t, archive, "package/"+strings.TrimPrefix(e.Default, "./"))
+	}
+	require.Contains(t, archive["package/index.mjs"].content, `VERSION = "v0.2.0"`)
+	require.Contains(t, archive["package/index.mjs"].content, "./chat.mjs")
+	require.Contains(t, archive, "package/chat.mjs")
 	require.Len(t, main.OptionalPackages, len(platforms))
 	require.NotContains(t, archive["package/package.json"].content, "scripts", "nothing runs at install time")
 	for _, p := range platforms {

@@ -81,15 +81,20 @@ var numbered = regexp.MustCompile(`#\d+`)
 // readConfig reads a file. A key that config does not have is an error. The
 // second result is the text of the file.
 func readConfig(path string) (config, []byte, error) {
-	var c config
 	doc, err := os.ReadFile(path)
 	if err != nil {
-		return c, nil, fmt.Errorf("cannot read the configuration: %w", err)
+		return config{}, nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
+	c, err := decodeConfig(path, doc)
+	return c, doc, err
+}
+
+// decodeConfig is readConfig for the text of the file.
+func decodeConfig(path string, doc []byte) (c config, err error) {
 	for _, e := range entriesOf(doc) {
 		key := numbered.ReplaceAllString(e.path, "")
 		if err := checkNumber(key, e); err != nil {
-			return c, doc, fmt.Errorf("%s:%d: %s: %w", path, e.line, key, err)
+			return c, fmt.Errorf("%s:%d: %s: %w", path, e.line, key, err)
 		}
 	}
 	err = toml.NewDecoder(bytes.NewReader(doc)).DisallowUnknownFields().Decode(&c)
@@ -103,14 +108,47 @@ func readConfig(path string) (config, []byte, error) {
 			row, column := e.Position()
 			all = append(all, fmt.Errorf("%s:%d:%d: unknown key %s%s", path, row, column, strings.Join(e.Key(), "."), cli.Meant("", e.Key()[len(e.Key())-1], namesIn(e.Key()))))
 		}
-		return c, doc, errors.Join(all...)
+		return c, errors.Join(all...)
 	case errors.As(err, &wrong):
 		row, column := wrong.Position()
-		return c, doc, fmt.Errorf("%s:%d:%d: %s", path, row, column, explain(wrong.Error(), wrong.Key(), doc, row))
+		return c, fmt.Errorf("%s:%d:%d: %s", path, row, column, explain(wrong.Error(), wrong.Key(), doc, row))
 	case err != nil:
-		return c, doc, fmt.Errorf("%s: %w", path, err)
+		return c, fmt.Errorf("%s: %w", path, err)
 	}
-	return c, doc, nil
+	return c, nil
+}
+
+// placed is the place in a file at the beginning of an error.
+var placed = regexp.MustCompile(`(?m)^(options(:\d+)*: |gateway: )?(upstream "options": |upstream\.)?`)
+
+// ReadSettings reads the settings for model calls out of values, which another program wrote, with the
+// rules for tools in the key tool. Keys, words and errors are the configuration file's.
+func ReadSettings(values map[string]any) (gateway.Settings, []gateway.ToolRule, error) {
+	upstream := map[string]any{"url": "http://options"}
+	top := map[string]any{"upstream": []any{upstream}}
+	known := keysIn(reflect.TypeFor[gateway.Settings]())
+	for key, value := range values {
+		switch {
+		case key == "tool":
+			upstream[key] = value
+		case known[key] == nil && typeAt([]string{key}) != nil:
+			return gateway.Settings{}, nil, fmt.Errorf("%s: is for the gateway only", key)
+		default:
+			top[key] = value
+		}
+	}
+	doc, err := toml.Marshal(top)
+	if err != nil {
+		return gateway.Settings{}, nil, err
+	}
+	c, err := decodeConfig("options", doc)
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		return gateway.Settings{}, nil, errors.New(strings.ReplaceAll(placed.ReplaceAllString(err.Error(), ""), "unknown key upstream.", "unknown key "))
+	}
+	return c.Settings, c.Upstreams[0].ToolRules, nil
 }
 
 // checkNumber refuses a number that go-toml would read as something else than its writer meant:

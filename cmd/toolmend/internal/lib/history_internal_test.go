@@ -1,0 +1,68 @@
+package lib
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHistoryIsBounded holds that the last half of maxHistory is known, and that not more than
+// maxHistory is kept.
+func TestHistoryIsBounded(t *testing.T) {
+	t.Parallel()
+	h := New("", nil)
+	const size, n = 1 << 20, 200
+	for i := range n {
+		_, ok := h.fill([]message{{name: strconv.Itoa(i), size: size}})
+		require.True(t, ok)
+		require.LessOrEqual(t, (len(h.history.recent)+len(h.history.older))*size, maxHistory)
+	}
+	for i, want := range map[int]bool{n - 1: true, n - maxHistory/2/size: true, n - maxHistory/size - 1: false, 0: false} {
+		_, ok := h.fill([]message{{name: strconv.Itoa(i)}})
+		require.Equal(t, want, ok, i)
+	}
+	for i := range n { // what is in use stays, whatever comes
+		_, ok := h.fill([]message{{name: strconv.Itoa(n - 1)}, {name: "new" + strconv.Itoa(i), size: size}})
+		require.True(t, ok, i)
+	}
+}
+
+// endless is a reader of the same line for ever.
+type endless struct{ lines int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.lines++
+	return copy(p, `{"type":"validate","id":3,"stack":"none"}`+"\n"), nil
+}
+
+// TestHostThatDoesNotRead holds that the session reads no further lines then, so that such a host
+// cannot fill the memory.
+func TestHostThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		lines, out := &endless{}, newBlocked()
+		in := io.MultiReader(strings.NewReader(`{"type":"hello","versions":[1]}`+"\n"), lines)
+		go func() { _ = Serve(ctx, "", in, out) }()
+		synctest.Wait()
+		require.Less(t, lines.lines, 10_000)
+		cancel()
+		close(out)
+		synctest.Wait()
+	})
+}
+
+// blocked is a writer that waits until it is closed.
+type blocked chan struct{}
+
+func newBlocked() blocked { return make(blocked) }
+
+func (b blocked) Write(p []byte) (int, error) {
+	<-b
+	return 0, io.ErrClosedPipe
+}

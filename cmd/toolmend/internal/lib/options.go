@@ -1,0 +1,200 @@
+package lib
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/answer"
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
+	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/textcall"
+)
+
+// ownOptions are the options of open that the gateway does not have.
+type ownOptions struct {
+	Rules       []hostRule      `json:"rules"`        // the host checks calls by them
+	RuleTimeout float64         `json:"rule_timeout"` // of each rule, in seconds; 0 means 10, see argsvalidate.Options
+	TextCall    bool            `json:"text_call"`    // the model writes calls as text
+	Answer      json.RawMessage `json:"answer"`       // the JSON Schema of answers
+	Record      string          `json:"record"`       // a file that gets each answer with calls, for toolmend check
+}
+
+// transportKeys are settings of the gateway for HTTP.
+var transportKeys = []string{"unreadable", "hold", "keep_alive", "reask_timeout", "model_calls", "max_body", "websockets"}
+
+// openStack is an open stack.
+type openStack struct {
+	call      middleware.ModelCall
+	validator *argsvalidate.Validator
+	record    *os.File // nil: nothing is recorded
+}
+
+// newStack returns the stack that the options of open mean. The keys of ownOptions are read here,
+// and all others by the reader of the gateway's file.
+func newStack(text json.RawMessage) (*openStack, error) {
+	var o ownOptions
+	values := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if len(text) > 0 {
+		if err := cmp.Or(d.Decode(&values), json.Unmarshal(text, &o)); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range transportKeys {
+		if values[key] != nil {
+			return nil, fmt.Errorf("%s: is for the gateway only", key)
+		}
+	}
+	for _, own := range []string{"rules", "rule_timeout", "text_call", "answer", "record"} {
+		delete(values, own)
+	}
+	s, tools, err := serve.ReadSettings(plain(values).(map[string]any))
+	if err != nil {
+		return nil, err
+	}
+	if s.Mode == gateway.Observe {
+		return nil, errors.New(`mode: must be "enforce" or "repair", got "observe"`)
+	}
+	s.OnExhausted = cmp.Or(s.OnExhausted, middleware.Raise)
+	v := s.ValidatorOptions(tools)
+	v.RuleTimeout = time.Duration(o.RuleTimeout * float64(time.Second))
+	for i, r := range o.Rules {
+		if r.Tool == "" {
+			return nil, fmt.Errorf("rules: rule %d has no tool", i)
+		}
+		r.index = i
+		v.Rules = append(v.Rules, argsvalidate.Named(strings.TrimSuffix(r.Tool+" "+r.Path, " "), r))
+	}
+	if err := v.Validate(); err != nil {
+		return nil, err
+	}
+	opened := &openStack{validator: argsvalidate.NewValidator(v)}
+	l := s.Layers(opened.validator, tools)
+	l[middleware.LayerBudget] = budget.New()
+	if o.TextCall {
+		l[middleware.LayerTextCall] = textcall.New(textcall.Options{})
+	}
+	if len(o.Answer) > 0 {
+		a := answer.Options{Schema: o.Answer, MaxAttempts: s.Attempts}
+		if err := a.Validate(); err != nil {
+			return nil, err
+		}
+		l[middleware.LayerAnswer] = answer.New(a)
+	}
+	if o.Record != "" {
+		if opened.record, err = os.OpenFile(o.Record, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+			return nil, fmt.Errorf("record: %w", err)
+		}
+	}
+	opened.call = l.Chain()(askHost)
+	return opened, nil
+}
+
+// plain returns a value of JSON as the writer of TOML takes it: with numbers of Go, without nulls.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if v[key] = plain(member); member == nil {
+				delete(v, key)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		n, _ := v.Float64()
+		return n
+	}
+	return v
+}
+
+// hostRule has calls checked by the host.
+type hostRule struct {
+	Tool string `json:"tool"` // a name, or * for every tool
+	Path string `json:"path"` // of a value in the arguments, as argsvalidate.FieldRule has it; "" means the whole call
+
+	index int
+}
+
+// Check asks the host of the step in ctx.
+func (r hostRule) Check(ctx context.Context, c *argsvalidate.Call) (issues []middleware.Issue, err error) {
+	if r.Tool != "*" && r.Tool != c.Name {
+		return nil, nil
+	}
+	question := sessionFrame{Type: "rule", Rule: &r.index, Call: &c.ToolCall, Siblings: c.Siblings}
+	if r.Path == "" {
+		return r.ask(ctx, c, question)
+	}
+	doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{Bytes: -1, Depth: 10_000, Number: -1, Exponent: -1})
+	if err != nil {
+		return nil, err
+	}
+	path := r.Path
+	if !strings.HasPrefix(path, "/") {
+		path = argsvalidate.Dotted(path)
+	}
+	for _, v := range valuesAt(doc.Root(), strings.Split(path, "/")[1:]) {
+		question.Pointer, question.Value = v.Pointer(), json.RawMessage(v.Raw())
+		found, err := r.ask(ctx, c, question)
+		if err != nil {
+			return nil, err
+		}
+		issues = append(issues, found...)
+	}
+	return issues, nil
+}
+
+// valuesAt returns the values at a path. The segment * matches each element and member.
+func valuesAt(v rawjson.Value, path []string) []rawjson.Value {
+	if len(path) == 0 {
+		return []rawjson.Value{v}
+	}
+	var all []rawjson.Value
+	for child := range v.Each() {
+		p := child.Pointer()
+		if path[0] == "*" || path[0] == p[strings.LastIndexByte(p, '/')+1:] {
+			all = append(all, valuesAt(child, path[1:])...)
+		}
+	}
+	return all
+}
+
+// ask sends a question to the host and returns its findings.
+func (r hostRule) ask(ctx context.Context, c *argsvalidate.Call, question sessionFrame) ([]middleware.Issue, error) {
+	j := jobOf(ctx)
+	n := j.ask(question)
+	f, err := j.take(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if f.Failure != nil {
+		f.Failure.n = n
+		return nil, f.Failure
+	}
+	for _, note := range f.Notes {
+		c.Note(note)
+	}
+	for i := range f.Issues {
+		if f.Issues[i].Pointer == "" {
+			f.Issues[i].Pointer = question.Pointer
+		}
+	}
+	return f.Issues, nil
+}

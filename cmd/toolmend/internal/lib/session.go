@@ -1,0 +1,179 @@
+package lib
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Session is one conversation with a host. It is safe for concurrent use.
+type Session struct {
+	release string
+	write   func(line []byte)
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	mu      sync.Mutex
+	greeted bool
+	stacks  map[string]*openStack
+	running map[int64]*job
+	history memory[message]
+	sets    memory[[]middleware.Tool] // by stack and name
+}
+
+// New returns a session. release is the version of the program, for hello. write gets each frame
+// as one line, on any goroutine.
+func New(release string, write func(line []byte)) *Session {
+	s := &Session{release: release, write: write, stacks: map[string]*openStack{}, running: map[int64]*job{}}
+	s.history.max, s.sets.max = maxHistory, maxSets
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Handle carries out one frame of the host. It does not wait for what the frame starts. After an
+// error, which the host gets as a frame too, the session is over.
+func (s *Session) Handle(line []byte) error {
+	var f hostFrame
+	err := json.Unmarshal(line, &f)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil && f.ID <= 0:
+		err = cmp.Or(json.Unmarshal(line, &struct{ ID *int64 }{&f.ID}), err)
+		if f.ID <= 0 {
+			return s.over(err)
+		}
+		fallthrough
+	case err != nil: // a value has the wrong type: the step of the frame ends, others go on
+		err = fmt.Errorf("toolmend: %w", err)
+		if j := s.running[f.ID]; j != nil {
+			j.cancel(err)
+		} else {
+			s.send(sessionFrame{Type: "error", ID: f.ID, Code: "frame", Message: err.Error()})
+		}
+		return nil
+	case f.Type == "hello":
+		err = s.hello(f)
+	case !s.greeted:
+		err = errors.New("the first frame must be hello")
+	default:
+		err = s.dispatch(f)
+	}
+	if err != nil {
+		return s.over(err)
+	}
+	return nil
+}
+
+// over ends the session.
+func (s *Session) over(err error) error {
+	err = fmt.Errorf("toolmend: %w", err)
+	s.send(sessionFrame{Type: "error", Code: "protocol", Message: err.Error()})
+	s.cancel()
+	return err
+}
+
+func (s *Session) hello(f hostFrame) error {
+	if !slices.Contains(f.Versions, Version) {
+		return fmt.Errorf("this toolmend (%s) has version %d of the protocol, and the package %v: install both of the same release", s.release, Version, f.Versions)
+	}
+	if f.Release != "" && f.Release != s.release {
+		return fmt.Errorf("this toolmend is %s, and the package is %s: install both of the same release", s.release, f.Release)
+	}
+	s.greeted = true
+	s.send(sessionFrame{Type: "hello", Version: Version, Toolmend: s.release, MaxLine: MaxLine})
+	return nil
+}
+
+// dispatch carries out a frame, or starts its job. s.mu is held, so that the next frame finds it
+// done.
+func (s *Session) dispatch(f hostFrame) error {
+	j, end := s.running[f.ID], sessionFrame{Type: "result", ID: f.ID}
+	switch f.Type {
+	case "answer", "chunk", "findings", "cancel":
+		if j != nil && f.Type == "cancel" {
+			j.cancel(nil)
+		} else if j != nil {
+			j.reply(f)
+		}
+		return nil
+	case "open", "close", "tools", "step", "validate":
+		if f.ID <= 0 || j != nil {
+			return fmt.Errorf("%s: the id %d must be positive and not in use", f.Type, f.ID)
+		}
+	default:
+		return fmt.Errorf("unknown type %q", f.Type)
+	}
+	opened := s.stacks[f.Stack]
+	switch f.Type {
+	case "step", "validate":
+		s.start(f)
+		return nil
+	case "open":
+		opened, err := newStack(f.Options)
+		if err != nil {
+			end.Type, end.Code, end.Message = "error", "options", err.Error()
+			break
+		}
+		s.stacks[f.Stack] = opened
+	case "close":
+		delete(s.stacks, f.Stack)
+	case "tools":
+		if opened == nil {
+			end = unknown(f.ID, "stack")
+			break
+		}
+		s.sets.put(f.Stack+" "+f.Set, f.Tools, 1)
+		end.Notes = opened.validator.InspectTools(f.Tools) // compiles the schemas
+	}
+	s.send(end)
+	return nil
+}
+
+// start starts a job. s.mu is held.
+func (s *Session) start(f hostFrame) {
+	j := &job{session: s, request: f.Request, stack: s.stacks[f.Stack], frames: map[int][]hostFrame{}}
+	j.some.L = &j.mu
+	tools, ok := s.sets.get(f.Stack+" "+f.Set, func([]middleware.Tool) int { return 1 })
+	if f.Set != "" {
+		j.request.Tools = tools
+	}
+	messages, whole := s.fill(f.Messages)
+	j.request.Messages = messages
+	switch {
+	case j.stack == nil:
+		j.unknown = "stack"
+	case f.Set != "" && !ok:
+		j.unknown = "set"
+	case !whole:
+		j.unknown = "message"
+	}
+	f.Messages = nil
+	j.sent = f
+	j.ctx, j.cancel = context.WithCancelCause(context.WithValue(s.ctx, jobKey{}, j))
+	s.running[f.ID] = j
+	go j.run()
+}
+
+func unknown(id int64, kind string) sessionFrame {
+	return sessionFrame{Type: "error", ID: id, Code: "unknown_" + kind, Message: "toolmend: the session does not have this " + kind}
+}
+
+// send writes a frame.
+func (s *Session) send(f sessionFrame) {
+	var line bytes.Buffer
+	e := json.NewEncoder(&line) // ends with a line feed
+	e.SetEscapeHTML(false)
+	if err := e.Encode(f); err != nil { // a value of the host that is no JSON, such as a schema
+		line.Reset()
+		_ = e.Encode(sessionFrame{Type: "error", ID: f.ID, Code: "internal", Message: err.Error()})
+	}
+	s.write(line.Bytes())
+}

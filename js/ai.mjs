@@ -1,0 +1,247 @@
+// The stack as a middleware of the Vercel AI SDK:
+//
+//   const model = wrapLanguageModel({ model: openai("gpt-5"), middleware: toolmend({ attempts: 3 }) });
+//
+// In a stream, text is shown as it comes and calls once they are valid. The SDK cannot discard text:
+// what an attempt that is re-asked has shown stays, as a block of its own.
+
+import { originOf, Stack, StepError, textOf } from "./index.mjs";
+
+export function toolmend(options = {}) {
+  const stack = options instanceof Stack ? options : new Stack(options);
+  return {
+    specificationVersion: "v3",
+
+    async wrapGenerate({ params, model }) {
+      const step = new Step(params);
+      const ask = async (asked) => step.answered(asked.n, await model.doGenerate(step.params(asked)));
+      try {
+        return step.end(await stack.step({ ...step.request, ask, signal: params.abortSignal }));
+      } catch (e) {
+        throw step.failed(e);
+      }
+    },
+
+    async wrapStream({ params, model }) {
+      const step = new Step(params);
+      let out;
+      const stream = new ReadableStream({ start: (controller) => void (out = controller) });
+      const blocks = new Blocks(out);
+      const ask = async (asked) => step.answered(asked.n, await collect(await model.doStream(step.params(asked)), asked, out));
+      const run = async () => {
+        try {
+          const result = step.end(await stack.step({ ...step.request, ask, onEvent: (e) => blocks.show(e), signal: params.abortSignal }));
+          blocks.end();
+          for (const c of result.content) {
+            if (c.type === "tool-call" && !c.providerExecuted) {
+              out.enqueue({ type: "tool-input-start", id: c.toolCallId, toolName: c.toolName });
+              out.enqueue({ type: "tool-input-delta", id: c.toolCallId, delta: c.input });
+              out.enqueue({ type: "tool-input-end", id: c.toolCallId });
+              out.enqueue(c);
+            } else if ((c.type === "text" || c.type === "reasoning") && c.text && !blocks.shown) {
+              blocks.show({ kind: c.type, text: c.text }), blocks.end();
+            }
+          }
+          out.enqueue({ type: "finish", finishReason: result.finishReason, usage: result.usage, providerMetadata: result.providerMetadata });
+        } catch (e) {
+          blocks.end();
+          out.enqueue({ type: "error", error: step.failed(e) });
+        }
+        out.close();
+      };
+      run();
+      return { stream };
+    },
+  };
+}
+
+/** Reads a stream to its end: the result that doGenerate would have had. */
+async function collect({ stream }, asked, out) {
+  const content = [];
+  const open = new Map();
+  const result = { content, warnings: [] };
+  for await (const part of stream) {
+    const kind = part.type.split("-")[0];
+    if (part.type === "text-start" || part.type === "reasoning-start") {
+      open.set(part.id, { type: kind, text: "", providerMetadata: part.providerMetadata });
+      content.push(open.get(part.id));
+    } else if (part.type === "text-delta" || part.type === "reasoning-delta") {
+      open.get(part.id).text += part.delta;
+      if (part.delta) asked.emit(kind, part.delta);
+    } else if (part.type === "text-end" || part.type === "reasoning-end") {
+      open.get(part.id).providerMetadata = part.providerMetadata ?? open.get(part.id).providerMetadata;
+    } else if (part.type === "tool-call") {
+      content.push(part);
+    } else if (part.type === "finish") {
+      Object.assign(result, { finishReason: part.finishReason, usage: part.usage, providerMetadata: part.providerMetadata });
+    } else if (part.type === "error") {
+      throw part.error;
+    } else if (!part.type.startsWith("tool-input") && !(part.type === "stream-start" && asked.n > 1)) {
+      out.enqueue(part); // sources, files, metadata
+      if (["source", "file", "tool-result"].includes(part.type)) content.push(part);
+    }
+  }
+  return result;
+}
+
+/** Blocks of text and reasoning in a stream of the SDK. */
+class Blocks {
+  #n = 0;
+  #kind;
+  shown = false;
+
+  constructor(out) {
+    this.out = out;
+  }
+
+  show({ kind, text }) {
+    if (kind === "tool_call") return;
+    if (kind !== this.#kind || kind === "reset") this.end();
+    if (kind === "reset") return void (this.shown = false);
+    if (!this.#kind) {
+      this.#kind = kind;
+      this.out.enqueue({ type: `${kind}-start`, id: `toolmend-${++this.#n}` });
+    }
+    this.shown = true;
+    this.out.enqueue({ type: `${kind}-delta`, id: `toolmend-${this.#n}`, delta: text });
+  }
+
+  end() {
+    if (this.#kind) this.out.enqueue({ type: `${this.#kind}-end`, id: `toolmend-${this.#n}` });
+    this.#kind = undefined;
+  }
+}
+
+/** One step: what the SDK's own messages are, and the same in the form of the protocol. */
+class Step {
+  answers = new Map();
+
+  constructor(params) {
+    this.given = params;
+    this.wire = params.prompt.map(toWire); // each one or several messages
+    const tools = (params.tools ?? []).map((t) =>
+      t.type === "function" ? { name: t.name, description: t.description, parameters: t.inputSchema } : { name: t.name, kind: "hosted" });
+    const choice = params.toolChoice ?? { type: "auto" };
+    const tool_choice = choice.type === "tool" ? { name: choice.toolName } : choice.type === "auto" ? {} : { mode: choice.type };
+    this.settings = { tool_choice, max_tokens: params.maxOutputTokens, stop: params.stopSequences };
+    this.request = { messages: this.wire.flat(), tools, request: this.settings };
+  }
+
+  /** The parameters of one model call. */
+  params(asked) {
+    const prompt = [];
+    let at = 0;
+    for (const [i, m] of this.wire.entries()) {
+      if (at + m.length > asked.keep) break;
+      prompt.push(this.given.prompt[i]);
+      at += m.length;
+    }
+    for (const m of [...this.wire.flat().slice(at, asked.keep), ...asked.messages]) {
+      const last = prompt.at(-1);
+      if (m.role === "tool" && last?.toolmend) last.content.push(fromWire(m).content[0]);
+      else prompt.push(m.role === "tool" ? Object.defineProperty(fromWire(m), "toolmend", { value: true }) : fromWire(m, this.#own(m)));
+    }
+    const params = { ...this.given, prompt };
+    if (asked.tools) params.tools = this.given.tools?.filter((t) => asked.tools.some((a) => a.name === t.name));
+    if (asked.settings) {
+      const { tool_choice: choice, max_tokens, stop } = asked.settings;
+      if (max_tokens !== this.settings.max_tokens) params.maxOutputTokens = max_tokens;
+      if (stop) params.stopSequences = stop;
+      params.toolChoice = choice?.name ? { type: "tool", toolName: choice.name } : { type: choice?.mode ?? "auto" };
+    }
+    params.abortSignal = asked.signal;
+    return params;
+  }
+
+  /** The response of one model call. */
+  answered(n, result) {
+    this.answers.set(n, result);
+    const { inputTokens: i, outputTokens: o } = result.usage ?? {};
+    return {
+      message: { role: "assistant", ...content(result.content) },
+      usage: { input: i?.total ?? 0, cached: i?.cacheRead ?? 0, output: o?.total ?? 0, reasoning: o?.reasoning ?? 0 },
+      finish_reason: result.finishReason?.unified.replace("-", "_"),
+    };
+  }
+
+  end(frame) {
+    const final = frame.response;
+    if (!final) return this.answers.get(frame.n);
+    const own = this.answers.get(frame.n) ?? this.#own(final.message) ?? [...this.answers.values()].at(-1); // calls that were read in a text
+    return { ...own, content: frame.n ? own.content : edited(own?.content ?? [], final.message), usage: this.#usage(own.usage) };
+  }
+
+  failed(e) {
+    if (e instanceof StepError && e.response) e.lastMessage = edited(this.#own(e.response.message)?.content ?? [], e.response.message);
+    return e;
+  }
+
+  #own(m) {
+    const [kind, i] = originOf(m);
+    return kind === "a" ? this.answers.get(i) : undefined;
+  }
+
+  /** The sum of all attempts. */
+  #usage(of) {
+    const all = [...this.answers.values()].map((a) => a.usage).filter(Boolean);
+    const sum = (side) => Object.fromEntries(Object.keys(of?.[side] ?? {}).map((k) =>
+      [k, all.every((u) => u[side]?.[k] === undefined) ? undefined : all.reduce((s, u) => s + (u[side]?.[k] ?? 0), 0)]));
+    return of && { ...of, inputTokens: sum("inputTokens"), outputTokens: sum("outputTokens") };
+  }
+}
+
+function content(parts) {
+  const calls = parts.filter((p) => p.type === "tool-call" && !p.providerExecuted);
+  return {
+    parts: parts.filter((p) => !calls.includes(p)).map((p) =>
+      p.type === "text" ? { text: p.text } : p.type === "reasoning" ? { kind: "reasoning", text: p.text } : { kind: "opaque" }),
+    ...(calls.length && {
+      tool_calls: calls.map((c) => ({ id: c.toolCallId, name: c.toolName, arguments: typeof c.input === "string" ? c.input : JSON.stringify(c.input) })),
+    }),
+  };
+}
+
+/** The messages of the protocol for one of the SDK. */
+function toWire(m) {
+  if (m.role === "system") return [{ role: "system", parts: [{ text: m.content }] }];
+  if (m.role !== "tool") return [{ role: m.role, ...content(m.content) }];
+  return m.content.map((r) => {
+    if (r.type !== "tool-result") return { role: "user", parts: [{ kind: "opaque" }] };
+    const text = r.output.type.endsWith("text") ? r.output.value : JSON.stringify(r.output.value ?? r.output.reason ?? "");
+    return { role: "tool", parts: [{ text }], tool_call_id: r.toolCallId, tool_name: r.toolName, is_error: /^(error|execution)/.test(r.output.type) };
+  });
+}
+
+/** The content of a result with the calls of m. What only the provider reads stays. */
+function edited(own, m) {
+  const calls = [...(m.tool_calls ?? [])];
+  const kept = own.flatMap((p) => {
+    if (p.type !== "tool-call" || p.providerExecuted) return [p];
+    const c = calls.shift();
+    return c ? [{ ...p, toolCallId: c.id, toolName: c.name, input: c.arguments }] : [];
+  });
+  const text = textOf(m);
+  const same = own.filter((p) => p.type === "text").map((p) => p.text).join("") === text;
+  return [
+    ...(same ? kept : [...(text ? [{ type: "text", text }] : []), ...kept.filter((p) => p.type !== "text")]),
+    ...calls.map((c) => ({ type: "tool-call", toolCallId: c.id, toolName: c.name, input: c.arguments })),
+  ];
+}
+
+/** The SDK's message for one of the protocol. */
+function fromWire(m, own) {
+  if (m.role === "system") return { role: "system", content: textOf(m) };
+  if (m.role === "user") return { role: "user", content: [{ type: "text", text: textOf(m) }] };
+  if (m.role === "tool") {
+    const output = { type: m.is_error ? "error-text" : "text", value: textOf(m) };
+    return { role: "tool", content: [{ type: "tool-result", toolCallId: m.tool_call_id, toolName: m.tool_name, output }] };
+  }
+  return {
+    role: "assistant",
+    content: edited(own?.content ?? [], m).filter((p) => ["text", "reasoning", "tool-call"].includes(p.type)).map(({ providerMetadata, ...p }) => ({
+      ...p,
+      ...(p.type === "tool-call" && { input: JSON.parse(p.input || "{}") }),
+      ...(providerMetadata && { providerOptions: providerMetadata }), // signatures
+    })),
+  };
+}

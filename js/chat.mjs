@@ -1,0 +1,73 @@
+// The stack around a function call(messages, tools, settings) with the messages of OpenAI's Chat Completions.
+
+import { originOf, StepError, textOf, toolToWire } from "./index.mjs";
+
+export function wrap(stack, call) {
+  return async (messages, tools = [], settings = {}) => {
+    const answers = new Map();
+    const wireTools = tools.map(toolToWire);
+    const request = { tool_choice: choiceToWire(settings.tool_choice) };
+    for (const key of ["model", "max_tokens", "stop"]) if (settings[key] !== undefined) request[key] = settings[key];
+    const native = (m) => {
+      const [kind, i] = originOf(m);
+      return messageFromWire(m, kind === "m" ? messages[i] : kind === "a" ? answers.get(i) : {});
+    };
+    const ask = async (asked) => {
+      const names = (asked.tools ?? wireTools).map((t) => t.name);
+      const changed = { ...settings };
+      for (const key of asked.settings ? ["model", "max_tokens", "stop", "tool_choice"] : []) {
+        const value = asked.settings[key];
+        if (JSON.stringify(value) !== JSON.stringify(request[key])) changed[key] = key === "tool_choice" ? choiceFromWire(value) : value;
+      }
+      if (asked.signal) changed.signal = asked.signal;
+      const response = await call(
+        [...messages.slice(0, asked.keep), ...asked.messages.map(native)], tools.filter((t, i) => names.includes(wireTools[i].name)), changed);
+      const { message, finish_reason } = response.choices?.[0] ?? { message: response, finish_reason: response.finish_reason };
+      answers.set(asked.n, message);
+      const usage = { input: response.usage?.prompt_tokens ?? 0, output: response.usage?.completion_tokens ?? 0 };
+      return { message: messageToWire(message), finish_reason: finish_reason ?? "", usage };
+    };
+    try {
+      const end = await stack.step({ request, messages: messages.map(messageToWire), tools: wireTools, ask, signal: settings.signal });
+      const final = end.response?.message;
+      const last = [...answers.values()].at(-1); // of a call that was read in a text
+      const message = end.n ? { ...answers.get(end.n) } : originOf(final).length ? native(final) : messageFromWire(final, last);
+      const hidden = { report: { value: end.report }, usage: { value: end.response?.usage ?? {} } }; // JSON leaves them out
+      return Object.defineProperties(message, hidden);
+    } catch (e) {
+      if (e instanceof StepError && e.response) e.lastMessage = native(e.response.message);
+      throw e;
+    }
+  };
+}
+
+export function messageToWire(m) {
+  const content = typeof m.content === "string" ? [{ type: "text", text: m.content }] : (m.content ?? []);
+  const parts = content.filter((p) => p.text !== "").map((p) => (p.type === "text" ? { text: p.text } : { kind: "opaque" }));
+  if (m.role === "tool") return { role: "tool", parts, tool_call_id: m.tool_call_id ?? "", tool_name: m.name ?? "" };
+  if (m.reasoning_content) parts.unshift({ kind: "reasoning", text: m.reasoning_content });
+  const calls = (m.tool_calls ?? []).map((c) => ({ id: c.id ?? "", name: c.function.name, arguments: c.function.arguments ?? "" }));
+  return { role: m.role === "developer" ? "system" : m.role, parts, ...(calls.length && { tool_calls: calls }) };
+}
+
+/** The message with the text and the calls of m. Its other members stay. */
+export function messageFromWire(m, own) {
+  const { tool_calls: was = [], ...rest } = own;
+  const message = { ...rest, role: own.role ?? m.role };
+  const text = textOf(m);
+  if (!own.role || text !== textOf(messageToWire(own))) message.content = m.role === "assistant" ? text || null : text;
+  if (m.role === "tool") message.tool_call_id = m.tool_call_id;
+  const calls = (m.tool_calls ?? []).map((c, i) => ({
+    ...(was[i] ?? { type: "function" }), id: c.id, function: { ...was[i]?.function, name: c.name, arguments: c.arguments },
+  }));
+  return calls.length ? { ...message, tool_calls: calls } : message;
+}
+
+function choiceToWire(choice) {
+  const name = choice?.function?.name ?? choice?.name;
+  return name ? { name } : choice && choice !== "auto" ? { mode: choice } : {};
+}
+
+function choiceFromWire(choice) {
+  return choice?.name ? { type: "function", function: { name: choice.name } } : choice?.mode || "auto";
+}

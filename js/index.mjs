@@ -1,0 +1,284 @@
+// Toolmend in a program of Node, Bun or Deno. The stack runs in a child process, the binary of the package.
+// The protocol is in docs/protocol.md.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import { wrap } from "./chat.mjs";
+
+const VERSION = ""; // the release of the binary, such as v0.1.0: the builder of the package writes it
+const MAX_LINE = 64 << 20;
+const SMALL = 100; // of a message that is not worth a name
+const REMEMBERED = 12 << 20; // characters of messages whose names are kept: fewer than the session remembers
+
+/** The base of the errors of this package. */
+export class ToolmendError extends Error {
+  name = "ToolmendError";
+}
+
+/** The child process ended during the step. The next step starts another one. */
+export class Ended extends ToolmendError {
+  name = "Ended";
+}
+
+/** A step without a valid message. */
+export class StepError extends ToolmendError {
+  constructor(frame, options) {
+    super(frame.message, options);
+    this.name = frame.code === "invalid_tool_call" ? "InvalidToolCall" : "StepError";
+    this.code = frame.code;
+    this.verdicts = frame.verdicts ?? [];
+    this.replies = frame.replies ?? [];
+    this.report = frame.report ?? {};
+    this.response = frame.response; // the last one, as the protocol has it
+    this.lastMessage = undefined; // the same in the framework's form: an adapter sets it
+  }
+}
+
+/** A rule throws it: the call is invalid. The model reads the text. */
+export class Invalid extends Error {
+  name = "Invalid";
+  constructor(message, pointer = "") {
+    super(message);
+    this.pointer = pointer;
+  }
+}
+
+function findBinary() {
+  if (process.env.TOOLMEND_BIN) return process.env.TOOLMEND_BIN;
+  const name = `@toolmend/${process.platform}-${process.arch}`;
+  try {
+    return createRequire(import.meta.url).resolve(`${name}/bin/toolmend${process.platform === "win32" ? ".exe" : ""}`);
+  } catch {
+    throw new ToolmendError(`toolmend: the package ${name} is not installed: install toolmend again without --omit=optional, or set TOOLMEND_BIN`);
+  }
+}
+
+class Child {
+  #routes = new Map();
+  #known = new Map(); // stacks and tool sets that were sent, and the errors of their frames
+  #names = new Map(); // of the texts of messages that were sent
+  #size = 0; // of these texts
+  #ids = 0;
+  ended; // why
+
+  constructor(binary) {
+    const env = process.env.SystemRoot ? { SystemRoot: process.env.SystemRoot } : {}; // Windows starts no program without it
+    this.process = spawn(binary, ["lib"], { env, stdio: ["pipe", "pipe", "pipe"], detached: process.platform !== "win32", windowsHide: true }); // Ctrl-C is for the host
+    let left = "";
+    let why = "";
+    this.process.stdin.on("error", () => {}); // the end is reported
+    this.process.stderr.setEncoding("utf8").on("data", (text) => (why = (why + text).slice(0, 2000)));
+    this.process.stdout.setEncoding("utf8").on("data", (text) => {
+      const lines = (left + text).split("\n");
+      left = lines.pop();
+      for (const line of lines) {
+        const frame = JSON.parse(line);
+        if (frame.id !== undefined) this.#routes.get(frame.id)?.(frame);
+        else if (frame.type === "error") [why, this.refused] = [frame.message, frame.message.includes("install both")];
+      }
+    });
+    const end = (text) => {
+      if (this.ended) return;
+      this.ended = why.trim() || text;
+      for (const route of [...this.#routes.values()]) route({ type: "ended" });
+    };
+    this.process.on("close", (code, signal) => end(`toolmend: the child process ended with ${signal ?? `code ${code}`}`));
+    this.process.on("error", (e) => end(`toolmend: ${binary} does not start: ${e.message}`));
+    this.#busy(false);
+    this.send({ type: "hello", versions: [1], release: VERSION });
+  }
+
+  /** An idle child keeps no program alive. */
+  #busy(on) {
+    for (const h of [this.process, this.process.stdin, this.process.stdout, this.process.stderr]) on ? h.ref?.() : h.unref?.();
+  }
+
+  send(frame, messages) {
+    const text = JSON.stringify(frame);
+    const line = messages ? `${text.slice(0, -1)},"messages":[${messages.join()}]}` : text;
+    if (line.length > MAX_LINE) throw new ToolmendError(`toolmend: a step of ${line.length} bytes is larger than the limit of ${MAX_LINE}`);
+    this.process.stdin.write(line + "\n");
+  }
+
+  /** The texts of messages. Those that were sent before are their names, unless whole is set. */
+  named(messages, whole) {
+    return messages.map((m) => {
+      const text = JSON.stringify(m);
+      const name = this.#names.get(text);
+      if (name && !whole) return name;
+      if (text.length < SMALL) return text;
+      if ((this.#size += text.length) > REMEMBERED) [this.#names, this.#size] = [new Map(), text.length];
+      this.#names.set(text, `"${createHash("sha256").update(text).digest("hex").slice(0, 32)}"`);
+      return text;
+    });
+  }
+
+  register(route) {
+    if (this.#routes.size === 0) this.#busy(true);
+    this.#routes.set(++this.#ids, route);
+    return this.#ids;
+  }
+
+  forget(id) {
+    if (this.#routes.delete(id) && this.#routes.size === 0) this.#busy(false);
+  }
+
+  error(key) {
+    return this.#known.get(key);
+  }
+
+  /** Sends a frame that the child keeps, once. It does not wait for the answer. */
+  once(key, frame, again, onNote) {
+    if (this.#known.has(key) && !again) return;
+    this.#known.set(key, undefined);
+    const id = this.register((end) => {
+      this.forget(id);
+      if (end.type === "error") this.#known.set(key, end.message);
+      for (const note of end.notes ?? []) onNote(note);
+    });
+    this.send({ ...frame, id });
+  }
+}
+
+const children = new Map();
+
+function childOf(binary) {
+  const old = children.get(binary);
+  if (old && !old.ended) return old;
+  if (old?.refused) throw new ToolmendError(old.ended);
+  children.set(binary, new Child(binary));
+  return children.get(binary);
+}
+
+let stacks = 0;
+
+/** Validates, repairs and re-asks. See index.d.mts. */
+export class Stack {
+  #name = `s${++stacks}`;
+  #checks = [];
+  #options;
+  #log;
+  #onReport;
+  #binary;
+
+  constructor({ rules = {}, onReport, log, binary, ...options } = {}) {
+    const wire = [];
+    for (const [tool, checks] of Object.entries(rules)) {
+      for (const [path, check] of typeof checks === "function" ? [["", checks]] : Object.entries(checks)) {
+        wire.push({ tool, path });
+        this.#checks.push(path ? (call, value) => check(value, call) : check);
+      }
+    }
+    [this.#log, this.#onReport, this.#binary] = [log ?? (() => {}), onReport, binary];
+    this.#options = wire.length ? { ...options, rules: wire } : options;
+  }
+
+  wrap(call) {
+    return wrap(this, call);
+  }
+
+  async validate(tool, args, { signal } = {}) {
+    const wire = toolToWire(tool);
+    const calls = [{ id: "c", name: wire.name, arguments: typeof args === "string" ? args : JSON.stringify(args) }];
+    const { verdicts, replies } = await this.#run({ type: "validate", calls }, [], [wire], { signal });
+    const { call, issues = [], changes = [], unchecked = false } = verdicts[0];
+    let parsed = call.arguments;
+    try {
+      parsed = JSON.parse(call.arguments || "{}");
+    } catch {} // it stays the text
+    return { ok: issues.length === 0, args: parsed, issues, changes, unchecked, reply: textOf({ parts: (replies ?? []).flatMap((r) => r.parts) }) };
+  }
+
+  step({ request, messages, tools, ask, onEvent, signal }) {
+    return this.#run({ type: "step", request, stream: !!onEvent }, messages, tools, { ask, onEvent, signal });
+  }
+
+  async #run(frame, messages, tools, { ask, onEvent, signal }, again = false) {
+    signal?.throwIfAborted();
+    const child = childOf(this.#binary ?? findBinary());
+    const set = createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24);
+    const [errors, open] = [new Map(), new Map()];
+    const inContext = AsyncLocalStorage.snapshot(); // of the caller, for its model and its rules
+    let id, abort, asked = false;
+    const reply = async ({ type, n, ...more }) => {
+      const stop = new AbortController();
+      open.set(n, stop);
+      const kind = type === "rule" ? "findings" : "answer";
+      try {
+        if (type === "rule") {
+          const call = { ...more.call, args: JSON.parse(more.call.arguments || "{}"), siblings: more.siblings ?? [], signal: stop.signal };
+          const found = (await this.#checks[more.rule](call, more.value)) ?? [];
+          child.send({ type: kind, id, n, issues: [found].flat().map((f) => (typeof f === "string" ? { message: f } : f)) });
+        } else {
+          asked = true;
+          const emit = (kind, text) => child.send({ type: "chunk", id, n, events: [{ kind, text }] });
+          const response = await ask({ n, keep: more.keep ?? 0, messages: more.messages ?? [], tools: more.tools, settings: more.request, emit, signal: stop.signal });
+          child.send({ type: kind, id, n, response });
+        }
+      } catch (e) {
+        if (e instanceof Invalid) return child.send({ type: kind, id, n, issues: [{ message: e.message, pointer: e.pointer }] });
+        errors.set(n, e);
+        const status = e?.statusCode ?? e?.status;
+        child.send({ type: kind, id, n, error: { message: String(e).slice(0, 16000), status: Number.isInteger(status) ? status : 0 } });
+      }
+    };
+    try {
+      const end = await new Promise((resolve, reject) => {
+        id = child.register((got) => {
+          if (got.type === "event") inContext(onEvent, got.event);
+          else if (got.type === "ask" || got.type === "rule") inContext(reply, got);
+          else if (got.type === "stop") open.get(got.n)?.abort();
+          else resolve(got);
+        });
+        abort = () => {
+          child.send({ type: "cancel", id });
+          reject(signal.reason);
+        };
+        signal?.addEventListener("abort", abort);
+        child.once(this.#name, { type: "open", stack: this.#name, options: this.#options }, false, this.#log);
+        child.once(`${this.#name} ${set}`, { type: "tools", stack: this.#name, set, tools }, again, this.#log);
+        child.send({ ...frame, id, stack: this.#name, set }, child.named(messages, again));
+        if (child.ended) resolve({ type: "ended" });
+      });
+      if (!again && !asked && ((end.type === "ended" && !child.refused) || end.code === "unknown_set" || end.code === "unknown_message")) {
+        return await this.#run(frame, messages, tools, { ask, onEvent, signal }, true); // nothing has happened
+      }
+      return this.#end(end, child, errors, frame.type === "step");
+    } finally {
+      child.forget(id);
+      for (const stop of open.values()) stop.abort();
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  #end(end, child, errors, isStep) {
+    if (end.type === "ended") throw new (child.refused ? ToolmendError : Ended)(child.ended);
+    if (end.code === "unknown_stack" && child.error(this.#name)) throw new ToolmendError(`toolmend: ${child.error(this.#name)}`);
+    for (const line of end.log ?? []) this.#log(line);
+    end.report ??= { status: end.status ?? "", attempts: [{}], final: 0 };
+    if (isStep) this.#onReport?.(end.report);
+    if (end.type === "result") return end;
+    if (errors.has(end.n) && !["invalid_tool_call", "rule_failed"].includes(end.code)) throw errors.get(end.n);
+    throw new StepError(end, { cause: errors.get(end.n) });
+  }
+}
+
+/** Stack().validate. */
+export const validate = (tool, args) => (children.stack ??= new Stack()).validate(tool, args);
+
+/** The text of a message of the protocol. */
+export const textOf = (m) => (m.parts ?? []).filter((p) => !p.kind).map((p) => p.text ?? "").join("");
+
+/** The host's message that a message of the protocol is from: ["m", 2] or ["a", 1]. */
+export const originOf = (m) => (m.native?.dialect === "host" ? [m.native.raw[0], Number(m.native.raw.slice(1))] : []);
+
+/** A tool in the form of OpenAI, Anthropic, MCP or the protocol. */
+export function toolToWire(tool) {
+  const f = tool.function ?? tool;
+  const parameters = f.parameters ?? f.input_schema ?? f.inputSchema;
+  const name = f.name ?? tool.type;
+  if (!parameters && (tool.type ?? "function") !== "function") return { name, kind: "hosted" }; // the provider runs it
+  return { name, description: f.description ?? "", parameters: parameters ?? { type: "object" }, ...(tool.destructive && { destructive: true }) };
+}

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Invalid, Stack, StepError, ToolmendError, validate } from "../index.mjs";
+
+const tool = { name: "get", parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false } };
+const tools = [tool];
+const user = [{ role: "user", content: "hi" }];
+const turn = (n, ...args) => ({
+  role: "assistant", content: null, signature: `s${n}`,
+  tool_calls: args.map((a, i) => ({ id: `c${n}${i}`, type: "function", index: i, function: { name: "get", arguments: a } })),
+});
+const scripted = (...turns) => {
+  const asks = [];
+  const call = async (messages) => {
+    asks.push(messages);
+    const next = turns.shift();
+    if (next instanceof Error) throw next;
+    return turn(asks.length, ...next);
+  };
+  return Object.assign(call, { asks });
+};
+const args = (m) => m.tool_calls.map((c) => JSON.parse(c.function.arguments));
+
+test("valid, repaired, re-asked", async () => {
+  const lines = [], reports = [];
+  const stack = new Stack({ log: (l) => lines.push(l), onReport: (r) => reports.push(r.status) });
+  assert.deepEqual(await stack.wrap(scripted(['{"n":5}']))(user, tools), turn(1, '{"n":5}'));
+  const repaired = await stack.wrap(scripted(['{"n":"5"}']))(user, tools);
+  assert.deepEqual(args(repaired), [{ n: 5 }]);
+  assert.deepEqual([repaired.signature, repaired.tool_calls[0].index, repaired.report.attempts.length], ["s1", 0, 1]);
+  assert.deepEqual([lines, reports], [["attempt 1: get was repaired: n: mend.coerce"], ["valid", "valid"]]);
+  const model = scripted(['{"m":1}', '{"n":7}'], ['{"n":5}', '{"n":7}']);
+  assert.deepEqual(args(await stack.wrap(model)(user, tools)), [{ n: 5 }, { n: 7 }]);
+  const [first, failed, one, two] = model.asks[1];
+  assert.deepEqual([first, failed.signature, one.tool_call_id], [user[0], "s1", "c10"]);
+  assert.match(one.content, /required property is missing/);
+  assert.match(two.content, /not executed/);
+});
+
+test("errors", async () => {
+  const stack = new Stack({ attempts: 2 });
+  await assert.rejects(stack.wrap(scripted(['{"x":1}'], ['{"x":2}']))(user, tools), (e) =>
+    e instanceof StepError && e.name === "InvalidToolCall" && e.replies.length === 1 && e.verdicts[0].issues.length === 2 && e.lastMessage.tool_calls[0].function.arguments === '{"x":2}');
+  const own = new Error("mine");
+  await assert.rejects(stack.wrap(scripted(own))(user, tools), (e) => e === own);
+  for (let i = 0; i < 2; i++) {
+    await assert.rejects(new Stack({ atempts: 1 }).validate(tool, {}), (e) => e instanceof ToolmendError && /unknown key atempts/.test(e.message));
+  }
+  await assert.rejects(stack.wrap(async () => ({ ...turn(1), usage: { prompt_tokens: "many" }, choices: [{ message: turn(1) }] }))(user, tools), /cannot unmarshal/);
+  await assert.rejects(new Stack({ binary: "no/where" }).validate(tool, {}), /does not start/);
+});
+
+test("rules", async () => {
+  const check = async (rules, pattern) => {
+    const model = scripted(['{"n":500}'], ['{"n":5}']);
+    assert.deepEqual(args(await new Stack({ rules }).wrap(model)(user, tools)), [{ n: 5 }]);
+    assert.match(model.asks[1].at(-1).content, pattern);
+  };
+  await check({ get: async (c) => (c.args.n > 99 ? "n must be below 100" : undefined) }, /n must be below 100/);
+  await check({ "*": (c) => { if (c.args.n > 99) throw new Invalid("too large", "/n"); } }, /\[n\] too large/);
+  await check({ get: { n: (n, call) => (n > 99 && call.name === "get" ? [{ message: "odd" }] : []) } }, /\[n\] odd/);
+  const own = new TypeError("no database");
+  await assert.rejects(new Stack({ rules: { get: () => { throw own; } } }).wrap(scripted(['{"n":1}']))(user, tools), (e) => e.code === "rule_failed" && e.cause === own);
+  let stopped = false;
+  const slow = (c) => new Promise(() => c.signal.addEventListener("abort", () => (stopped = true)));
+  await assert.rejects(new Stack({ rules: { get: slow }, rule_timeout: 0.05 }).wrap(scripted(['{"n":1}']))(user, tools), (e) => e.code === "rule_failed");
+  assert.ok(stopped);
+});
+
+test("validate", async () => {
+  assert.deepEqual((await validate({ type: "function", function: tool }, '{"n":"5"}')).args, { n: 5 });
+  const v = await new Stack({ rules: { get: { n: (n) => (n > 99 ? "at most 99" : null) } } }).validate(tool, { n: 500 });
+  assert.deepEqual([v.ok, v.issues[0].pointer], [false, "/n"]);
+  assert.match(v.reply, /at most 99/);
+  assert.equal((await validate(tool, "[")).ok, false);
+});
+
+test("500 at once, and a slow one", async () => {
+  const stack = new Stack();
+  let release;
+  const slow = stack.wrap(() => new Promise((r) => (release = () => r(turn(1, '{"n":1}')))))(user, tools);
+  const got = await Promise.all(Array.from({ length: 500 }, (_, i) => stack.wrap(scripted(['{"x":1}'], [`{"n":"${i}"}`]))(user, tools)));
+  assert.deepEqual(got.map((m) => args(m)[0].n), Array.from({ length: 500 }, (_, i) => i));
+  release();
+  assert.deepEqual(args(await slow), [{ n: 1 }]);
+});
+
+test("abort", async () => {
+  const abort = new AbortController();
+  let ended = false;
+  const call = (messages, tools, { signal }) => new Promise(() => {
+    signal.addEventListener("abort", () => (ended = true));
+    abort.abort();
+  });
+  await assert.rejects(new Stack().wrap(call)(user, tools, { signal: abort.signal }), { name: "AbortError" });
+  assert.ok(ended);
+});
+
+test("a stream", async () => {
+  const seen = [];
+  const ask = async (a) => {
+    for (const t of ["Let ", "me ", "see."]) a.emit("text", t);
+    return { message: { role: "assistant", tool_calls: [{ id: `c${a.n}`, name: "get", arguments: a.n > 1 ? '{"n":"5"}' : '{"x":5}' }] } };
+  };
+  await new Stack().step({ messages: [{ role: "user", parts: [{ text: "hi" }] }], tools, ask, onEvent: (e) => seen.push(e.kind) });
+  assert.deepEqual(seen, ["text", "text", "text", "reset", "text", "text", "text", "tool_call"]);
+});
+
+test("the caller's asynchronous context", async () => {
+  const storage = new AsyncLocalStorage();
+  const seen = [];
+  const stack = new Stack({ rules: { get: () => void seen.push(storage.getStore()) } });
+  const one = (name) => storage.run(name, () => stack.wrap(() => (seen.push(storage.getStore()), turn(1, '{"n":1}')))(user, tools));
+  await Promise.all([one("a"), one("b")]);
+  assert.deepEqual(seen.sort(), ["a", "a", "b", "b"]);
+});
+
+test("long histories and many tool sets", async () => {
+  const stack = new Stack();
+  const history = Array.from({ length: 20 }, (_, i) => ({ role: "user", content: `${i} ${"x".repeat(10_000)}` }));
+  for (let i = 0; i < 3; i++) history.push(await stack.wrap(scripted(['{"n":"1"}']))(history, tools));
+  history[0].content = `changed ${"x".repeat(10_000)}`; // in place
+  const model = scripted(['{"x":1}'], ['{"n":1}']);
+  await stack.wrap(model)(history, tools);
+  assert.deepEqual(model.asks[1][0], history[0]);
+  for (const i of [...Array(300).keys(), 0]) {
+    const odd = { name: "get", parameters: { properties: { [`p${i}`]: { type: "integer" } } } };
+    assert.deepEqual((await stack.validate(odd, { [`p${i}`]: "1" })).args, { [`p${i}`]: 1 });
+  }
+});
+
+const run = (script) => spawnSync(process.execPath, ["--input-type=module", "-e", `import { Stack, validate } from ${JSON.stringify(new URL("../index.mjs", import.meta.url).href)};\n${script}`], { encoding: "utf8", timeout: 30_000 });
+
+test("a crash, and the end of the program", { skip: process.platform === "win32" }, async () => {
+  const out = run(`
+    const kill = () => process._getActiveHandles().find((h) => h.spawnfile).kill("SIGKILL");
+    const tool = { name: "get", parameters: {} };
+    await validate(tool, {});
+    await new Stack().wrap(async () => { kill(); await new Promise((r) => setTimeout(r, 200)); return { role: "assistant", content: "x" }; })([{ role: "user", content: "x" }]).catch((e) => console.log(e.name, e.message));
+    console.log((await validate(tool, {})).ok);`);
+  assert.match(out.stdout, /^Ended toolmend: the child process ended with SIGKILL\ntrue\n$/, out.stderr);
+  assert.equal(out.status, 0); // an idle child keeps no program alive
+});
+
+test("another release", () => {
+  const text = readFileSync(new URL("../index.mjs", import.meta.url), "utf8").replace('VERSION = ""', 'VERSION = "v9.8.7"').replace('"./chat.mjs"', JSON.stringify(new URL("../chat.mjs", import.meta.url).href));
+  const out = spawnSync(process.execPath, ["--input-type=module", "-e", `${text}\nfor (let i = 0; i < 2; i++) await validate({ name: "a" }, {}).catch((e) => console.log(e.name, e.message));`], { encoding: "utf8", timeout: 30_000 });
+  const line = "ToolmendError toolmend: this toolmend is .*, and the package is v9.8.7: install both of the same release\n";
+  assert.match(out.stdout, new RegExp(`^${line}${line}$`), out.stderr);
+});
+
+test("the cases of the library", async (t) => {
+  const cases = JSON.parse(readFileSync(new URL("../../cmd/toolmend/internal/lib/testdata/cases.json", import.meta.url)));
+  assert.ok(cases.length > 30);
+  for (const c of cases) {
+    await t.test(c.name, async () => {
+      const check = c.rule && ((value) => (value.startsWith(c.rule.prefix) ? c.rule.message : undefined));
+      const rules = c.rule ? { [c.rule.tool]: c.rule.path ? { [c.rule.path]: check } : (call) => check(call.arguments) } : {};
+      const [replies, got] = [[], {}];
+      let asked = 0;
+      const call = async (messages) => {
+        if (asked > 0) replies.push(messages.slice(messages.findLastIndex((m) => m.role === "assistant") + 1).map((m) => m.content));
+        const answer = c.answers[asked++];
+        if (!answer) throw new Error("the script is over");
+        const calls = (answer.calls ?? []).map(([name, a], i) => ({ id: `call_${asked}_${i}`, type: "function", function: { name, arguments: a } }));
+        return { role: "assistant", content: answer.text ?? null, tool_calls: calls, finish_reason: answer.finish };
+      };
+      let message;
+      try {
+        const choice = c.tool_choice?.name ? c.tool_choice : c.tool_choice?.mode;
+        message = await new Stack({ rules, ...c.options }).wrap(call)([{ role: "user", content: c.user }], c.tools, { max_tokens: c.max_tokens, tool_choice: choice });
+        got.status = message.report.status;
+      } catch (e) {
+        if (!(e instanceof StepError)) throw e;
+        [message, got.code] = [e.lastMessage ?? {}, e.code];
+      }
+      got.calls = (message.tool_calls ?? []).map((m) => [m.function.name, m.function.arguments]);
+      Object.assign(got, { text: message.content ?? "", replies });
+      assert.deepEqual(Object.fromEntries(Object.entries(got).filter(([, v]) => v?.length)), c.want);
+    });
+  }
+});

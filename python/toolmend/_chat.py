@@ -1,0 +1,135 @@
+"""The stack around a function call(messages, tools) with the messages of OpenAI's Chat Completions."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import weakref
+from typing import Any, Callable
+
+from ._messages import Step, joined, plain, text_of_arguments, tool_to_wire
+from ._stack import Ask, Stack, Tools
+
+
+_last: weakref.WeakKeyDictionary[Stack, tuple[list, Tools]] = weakref.WeakKeyDictionary()  # the tools of a stack's last step
+
+
+class Message(dict):
+    """The assistant message, with the report of the step and the usage of all its model calls."""
+
+    report: dict
+    usage: dict
+
+
+def wrap(stack: Stack, call: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None)):
+
+        @functools.wraps(call)
+        async def acalled(messages: list[dict], tools: Any = (), **settings: Any) -> Message:
+            return await _Step(stack, call, messages, tools, settings).arun(lambda a: call(a[0], a[1], **a[2]))
+
+        return acalled
+
+    @functools.wraps(call)
+    def called(messages: list[dict], tools: Any = (), **settings: Any) -> Message:
+        return _Step(stack, call, messages, tools, settings).run(lambda a: call(a[0], a[1], **a[2]))
+
+    return called
+
+
+class _Step(Step):
+    def __init__(self, stack: Stack, call: Callable[..., Any], messages: list[dict], tools: Any, settings: dict):
+        self.call, self.natives, self.own_tools, self.settings = call, [_plain(m) for m in messages], list(tools or ()), settings
+        known = {k: settings.get(k) for k in ("model", "max_tokens", "stop")}
+        wire = [to_wire(m) for m in self.natives]
+        last = _last.get(stack)
+        if last is None or last[0] != self.own_tools:
+            last = _last[stack] = (copy.deepcopy(self.own_tools), Tools(map(tool_to_wire, self.own_tools)))
+        super().__init__(stack, wire, last[1], tool_choice=choice_to_wire(settings.get("tool_choice")), **known)
+
+    def asked(self, ask: Ask) -> tuple[list[dict], list, dict]:
+        messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]
+        names = {t["name"] for t in (self.tools if ask.tools is None else ask.tools)}
+        settings = dict(self.settings)
+        for key in ("model", "max_tokens", "stop", "tool_choice"):
+            if (value := self.changed(ask, key)) is not None and (key in settings or _accepts(self.call, key)):
+                settings[key] = choice_from_wire(value) if key == "tool_choice" else value
+        return messages, [t for t, w in zip(self.own_tools, self.tools) if w["name"] in names], settings
+
+    def answered(self, ask: Ask, response: Any) -> dict:
+        response = _plain(response)
+        choice = response["choices"][0] if "choices" in response else {"message": response, "finish_reason": response.get("finish_reason")}
+        usage = response.get("usage") or {}
+        self.answers[ask.n] = choice["message"]
+        usage = {"input": usage.get("prompt_tokens") or 0, "output": usage.get("completion_tokens") or 0}
+        return {"message": to_wire(choice["message"]), "finish_reason": choice.get("finish_reason") or "", "usage": usage}
+
+    def end(self, frame: dict) -> Message:
+        response = frame.get("response") or {}
+        message = Message(self.answers[frame["n"]] if frame.get("n") else self.final(frame))
+        message.report, message.usage = frame["report"], response.get("usage") or {}
+        return message
+
+    def own(self, kind: str, i: int) -> dict:
+        return self.natives[i] if kind == "m" else self.answers[i]
+
+    def from_wire(self, wire: dict, own: dict | None) -> dict:
+        return from_wire(wire, own or {})
+
+
+def _accepts(call: Callable[..., Any], key: str) -> bool:
+    parameters = inspect.signature(call).parameters
+    return key in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _plain(value: Any) -> dict:
+    """A dict of an object of an SDK."""
+    return value if isinstance(value, dict) else value.model_dump(exclude_none=True)
+
+
+def to_wire(m: dict) -> dict:
+    content = m.get("content") or []
+    parts = [{"text": content}] if isinstance(content, str) else [{"text": p["text"]} if p.get("type") == "text" else {"kind": "opaque"} for p in content]
+    if m["role"] == "tool":
+        return {"role": "tool", "parts": parts, "tool_call_id": m.get("tool_call_id", ""), "tool_name": m.get("name") or ""}
+    wire: dict = {"role": "system" if m["role"] == "developer" else m["role"], "parts": parts}
+    if m.get("reasoning_content"):
+        parts.insert(0, {"kind": "reasoning", "text": m["reasoning_content"]})
+    if calls := m.get("tool_calls"):
+        wire["tool_calls"] = [
+            {"id": c.get("id") or "", "name": c["function"]["name"], "arguments": text_of_arguments(c["function"].get("arguments"))} for c in calls
+        ]
+    return wire
+
+
+def from_wire(wire: dict, own: dict) -> dict:
+    """The message with the text and the calls of wire. Its other members stay."""
+    said = joined(wire)
+    message = {**own, "role": own.get("role", wire["role"])}
+    if not own or said != joined(to_wire(own)):
+        message["content"] = said or None if wire["role"] == "assistant" else said
+    if wire["role"] == "tool":
+        message["tool_call_id"] = plain(wire.get("tool_call_id"))
+    calls = []
+    for i, c in enumerate(wire.get("tool_calls") or ()):
+        was = (own.get("tool_calls") or [])[i : i + 1] or [{"type": "function"}]
+        function = {**was[0].get("function", {}), "name": plain(c["name"]), "arguments": plain(c["arguments"])}
+        calls.append({**was[0], "id": plain(c.get("id")), "function": function})
+    message.pop("tool_calls", None)
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def choice_to_wire(choice: Any) -> dict | None:
+    if choice in (None, "auto"):
+        return None
+    if isinstance(choice, dict):
+        choice = choice.get("name") or (choice.get("function") or {}).get("name")
+        return {"name": choice} if choice else None
+    return {"mode": choice} if choice in ("none", "required") else {"mode": "required"} if choice in ("any", True) else {"name": choice}
+
+
+def choice_from_wire(choice: Any) -> Any:
+    if choice and choice.get("name"):
+        return {"type": "function", "function": {"name": choice["name"]}}
+    return (choice or {}).get("mode") or "auto"
