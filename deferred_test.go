@@ -29,7 +29,7 @@ func TestDeferredMessages(t *testing.T) {
 		"an invalid call":      {call("call_2", "get", `{"n":"many"}`), true, 2},
 		"an unknown tool":      {call("call_2", "other", `{}`), true, 2},
 		"an announced tool":    {call("call_2", "bash", `{}`), true, 1},
-		"an empty answer":      {&middleware.Response{Message: middleware.Assistant(""), FinishReason: middleware.FinishStop}, true, 2},
+		"an empty answer":      {&middleware.Response{Message: middleware.Assistant(""), FinishReason: middleware.FinishStop}, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

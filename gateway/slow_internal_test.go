@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/transport"
 )
 
 // deadlines is a ResponseWriter that keeps the deadlines of the request's body.
@@ -27,7 +29,7 @@ func TestSlowBodiesWithAModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
-		model, _, err := (&state{}).modelOf(w, httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"m"}`)))
+		model, _, err := (&state{memory: &transport.Memory{}}).modelOf(w, httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"m"}`)))
 		require.NoError(t, err)
 		require.Equal(t, "m", model)
 		require.Equal(t, time.Now().Add(time.Minute), w.set[0])

@@ -31,7 +31,7 @@ func (f Fault) Plant(root string) ([]byte, error) {
 // Faults are the faults of `make simulate-faults`.
 var Faults = []Fault{
 	{"a client that reads nothing is waited for", "(i)", "internal/proxy/client.go",
-		"c.limitWrite(writeGrace)\n		k, err", "k, err"},
+		"c.limitWrite(true)\n		k, err", "k, err"},
 	{"an upstream that sends nothing more is waited for", "(i)", "gateway/base.go",
 		"	b.timer.Reset(b.limit)\n", ""},
 	{"a body that comes too slowly is waited for", "(i)", "internal/proxy/request.go",

@@ -44,7 +44,8 @@ func simulated(w *simulate.World) (*simulate.Gateway, error) {
 	}
 	lines := logbatch.New(w)
 	level := new(slog.LevelVar)
-	log := slog.New(logbatch.Handler{Handler: slog.NewJSONHandler(text.JSONWriter{To: lines}, &slog.HandlerOptions{Level: level}), Writer: lines, Frequent: gateway.LogMessage})
+	visible := text.JSONWriter{To: lines}
+	log := slog.New(logbatch.Handler{Handler: slog.NewJSONHandler(visible, &slog.HandlerOptions{Level: level}), To: visible, Writer: lines, Frequent: gateway.LogMessage})
 	g, err := gateway.New(c.Config, gateway.Options{Logger: log, MeterProvider: w.Meter, Decoders: decoders, DialContext: w.Dial})
 	if err != nil {
 		return nil, err
