@@ -1,6 +1,7 @@
 package argsvalidate_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
 
 const callsLimit = 128 // the default of Limits.Calls
@@ -152,4 +154,20 @@ func TestLimitsCalls(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, 2, decoded)
 	require.Equal(t, map[string]int{"too_many_calls": 1, "undecided": 1}, tally(verdicts))
+}
+
+// The codes of the limits are not reserved: a rule that uses one is re-asked.
+func TestRuleWithTheCodeOfALimit(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"size", "too_many_calls"} {
+		rule := argsvalidate.RuleFunc(func(_ context.Context, c *argsvalidate.Call) ([]middleware.Issue, error) {
+			if c.Arguments == `{"city": "Everywhere"}` {
+				return []middleware.Issue{{Code: code, Pointer: "/city", Message: "too large"}}, nil
+			}
+			return nil, nil
+		})
+		out := run(t, argsvalidate.Options{Rules: []argsvalidate.Rule{rule}}, request(), middlewaretest.Calls("weather", `{"city": "Everywhere"}`), middlewaretest.Calls("weather", goodWeather))
+		require.NoError(t, out.err, code)
+		require.Len(t, out.asked, 2, code)
+	}
 }

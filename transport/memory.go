@@ -109,7 +109,7 @@ func (h *hold) release() {
 
 // end releases the hold of the request req. What is large may be read until a Handler has served req.
 func (h *hold) end(req *http.Request) {
-	if h.reserved > grain && isProxied(req) {
+	if locked(&h.mu, func() bool { return h.reserved > grain }) && isProxied(req) {
 		context.AfterFunc(req.Context(), h.release)
 		return
 	}

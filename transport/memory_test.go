@@ -3,6 +3,7 @@ package transport_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -210,4 +211,40 @@ func TestLongStreamsCountAsText(t *testing.T) {
 			require.Equal(t, 3_000, strings.Count(text, "text"))
 		})
 	}
+}
+
+// TestMemoryAfterAPanic: a function of the user that panics leaves nothing reserved.
+func TestMemoryAfterAPanic(t *testing.T) {
+	t.Parallel()
+	m := &transport.Memory{}
+	tr := transport.New(transport.Options{Memory: m, Client: func(*http.Request) string { panic("no name") }})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1/v1/chat/completions",
+		strings.NewReader(`{"messages":[{"role":"user","content":"`+strings.Repeat("x", 1<<20)+`"}]}`))
+	require.NoError(t, err)
+	require.Panics(t, func() { _, _ = tr.Hook(req, nil) })
+	require.Zero(t, m.Used())
+}
+
+// TestMemoryOfConcurrentAttempts: an attempt that outlives the chain may still count bytes.
+func TestMemoryOfConcurrentAttempts(t *testing.T) {
+	t.Parallel()
+	m := &transport.Memory{}
+	var wg sync.WaitGroup
+	tr := transport.New(transport.Options{Memory: m}, func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			wg.Go(func() { _, _ = next(ctx, req) })
+			return &middleware.Response{Message: middleware.Assistant("own")}, nil
+		}
+	})
+	for range 20 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1/v1/chat/completions", strings.NewReader(`{"messages":[]}`))
+		require.NoError(t, err)
+		resp, err := tr.Hook(req, func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"choices":[{"message":{"content":"x"}}]}`))}, nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	wg.Wait()
+	require.Zero(t, m.Used())
 }

@@ -95,9 +95,19 @@ func (t *Transport) receive(req *http.Request, client *proxy.Client) (*received,
 	if req.Body == nil || req.Body == http.NoBody {
 		return in, nil
 	}
-	switch err := t.readBody(in); {
-	case err == nil:
+	read := false
+	defer func() {
+		if !read { // a function of the user panics
+			in.hold.release()
+		}
+	}()
+	err := t.readBody(in)
+	if err == nil {
 		t.recognise(in)
+	}
+	read = true
+	switch {
+	case err == nil:
 		in.hold.parsed(nil)
 		if client != nil {
 			client.Note = in.codec

@@ -195,7 +195,7 @@ type Options struct {
 	Requests *wire.Requests
 	// DeferMessages reads the messages of a request only if a middleware needs them. Set it if every
 	// middleware of the chain is one of this module: they use middleware.Request.Loaded. To
-	// any other middleware a request would seem to have no messages.
+	// any other middleware a request would seem to have no messages, and so does [Call.Request].
 	DeferMessages bool
 	// Decoders decompress the bodies of model calls, by the Content-Encoding in
 	// lower case. The provider gets such a body decompressed. A Handler refuses

@@ -41,9 +41,10 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 }
 
 // FixAnswer is FixIDs for m, an answer to req. It reads deferred messages only if one of them may
-// have an id of m.
+// have an id of m, or if m has many calls: each is looked for in the whole request.
 func FixAnswer(req *middleware.Request, m middleware.Message) middleware.Message {
-	if len(m.ToolCalls) == 0 || req.SameDeferred(req) && !anyIDBroken(nil, m) && !mayHoldID(req.Native.Raw, m.ToolCalls) {
+	few := len(m.ToolCalls) <= pairwise && req.SameDeferred(req)
+	if len(m.ToolCalls) == 0 || few && !anyIDBroken(nil, m) && !mayHoldID(req.Native.Raw, m.ToolCalls) {
 		return m
 	}
 	return FixIDs(req.Loaded().Messages, m)
@@ -92,10 +93,12 @@ func idsOf(history []middleware.Message) (calls int, ids map[string]bool) {
 	return calls, ids
 }
 
+// pairwise is the number of calls up to which comparing all pairs is faster than a set.
+const pairwise = 8
+
 // anyIDBroken is the fast path for almost every message. It does not allocate
 // for a few calls, and its work is linear in the calls of m and of history.
 func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
-	const pairwise = 8 // up to this number of calls, comparing all pairs is faster than a set
 	if len(m.ToolCalls) > pairwise {
 		return anyIDOfMany(history, m)
 	}

@@ -148,3 +148,19 @@ func TestEscapedIDs(t *testing.T) {
 		}
 	}
 }
+
+// Each call is looked for in the whole request: of many calls the messages are read instead.
+func TestFixAnswerOfManyCalls(t *testing.T) {
+	t.Parallel()
+	for n, reads := range map[int]bool{1: false, 8: false, 9: true} {
+		read := false
+		req := &middleware.Request{Native: &middleware.Native{Raw: `{"messages":[]}`}}
+		req.Defer(func() []middleware.Message { read = true; return nil })
+		var calls []middleware.ToolCall
+		for i := range n {
+			calls = append(calls, call(fmt.Sprintf("id_%d", i), "t", ""))
+		}
+		history.FixAnswer(req, middleware.Assistant("", calls...))
+		require.Equal(t, reads, read, n)
+	}
+}

@@ -64,6 +64,9 @@ func newClient(w http.ResponseWriter, r *http.Request) *Client {
 	// this, net/http would then take the rest of the body away from the
 	// upstream. An HTTP/2 connection needs no switch for it.
 	_ = c.control.EnableFullDuplex()
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
+		_ = c.control.SetWriteDeadline(time.Time{}) // limitWrite is in its place: a stream may take longer
+	}
 	if r.Body != nil && r.Body != http.NoBody {
 		c.request = &endedBody{steadyBody: &steadyBody{ReadCloser: r.Body, control: c.control}}
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -37,4 +38,15 @@ func TestLimitCostsNothing(t *testing.T) {
 	require.Equal(t, 1, w.writes)
 	_, err = io.WriteString(c, "late")
 	require.ErrorIs(t, err, errOver)
+}
+
+// TestServersWriteTimeout: a WriteTimeout of the server, which counts from the request, does not cut off a stream.
+func TestServersWriteTimeout(t *testing.T) {
+	t.Parallel()
+	for limit, cleared := range map[time.Duration]int{0: 0, time.Second: 1} {
+		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+		ctx := context.WithValue(t.Context(), http.ServerContextKey, &http.Server{WriteTimeout: limit})
+		newClient(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		require.Equal(t, cleared, w.writes, limit)
+	}
 }

@@ -214,8 +214,12 @@ func (k *Known) lock(s sum) *shard {
 }
 
 func (sh *shard) put(s sum, m mark) {
-	if sh.size += 128 + 3*len(m.text); sh.young == nil || sh.size > maxShard {
-		sh.young, sh.old, sh.size = map[sum]mark{}, sh.young, 0
+	size := 128 + 3*len(m.text) + 512*len(m.tools) // the text, and its copies in the tools
+	if size > maxShard {
+		return
+	}
+	if sh.size += size; sh.young == nil || sh.size > maxShard {
+		sh.young, sh.old, sh.size = map[sum]mark{}, sh.young, size
 	}
 	sh.young[s] = m
 }
