@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
@@ -105,7 +107,7 @@ type Settings struct {
 	UnknownTools    argsvalidate.UnknownTools    `toml:"unknown_tools,omitempty"`    // default argsvalidate.RejectUnknown
 	UnusableSchemas argsvalidate.UnusableSchemas `toml:"unusable_schemas,omitempty"` // default argsvalidate.PassUnusable; RejectUnusable also refuses requests that offer tools on a path of no format
 	EmptyAnswers    argsvalidate.EmptyAnswers    `toml:"empty_answers,omitempty"`    // default argsvalidate.EmptyDefault
-	RaiseTokens     int                          `toml:"raise_tokens,omitempty"`     // see argsvalidate.Advanced; 0 sets no bound, argsvalidate.NoRaise turns it off
+	RaiseTokens     Tokens                       `toml:"raise_tokens,omitempty"`     // default Unbounded; argsvalidate.NoRaise turns it off. See argsvalidate.Advanced
 	Formats         Formats                      `toml:"formats,omitempty"`          // default IgnoreFormats
 	Unreadable      Refusal                      `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
 	Hold            Hold                         `toml:"hold,omitempty"`             // default HoldCalls
@@ -260,6 +262,28 @@ const (
 	RefuseWebSockets WebSockets = "refuse" // with status 426; clients fall back to HTTP
 	PassWebSockets   WebSockets = "pass"
 )
+
+// Tokens is a number of tokens, or argsvalidate.NoRaise. Its text is a number, "off" or
+// "unbounded".
+type Tokens int
+
+// Unbounded is more tokens than any request has.
+const Unbounded Tokens = math.MaxInt32
+
+// UnmarshalText reads a number, "off" or "unbounded".
+func (t *Tokens) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 0, 0)
+	switch string(text) {
+	case "off":
+		n, err = argsvalidate.NoRaise, nil
+	case "unbounded":
+		n, err = int64(Unbounded), nil
+	}
+	if *t = Tokens(n); err != nil {
+		return fmt.Errorf("must be a number, \"off\" or \"unbounded\", got %q", text)
+	}
+	return nil
+}
 
 // Duration is a time.Duration whose text is "10s" or "off".
 type Duration time.Duration

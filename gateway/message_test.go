@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,36 @@ func TestFaultsOfMessages(t *testing.T) {
 	require.Contains(t, browse(g, "/_toolmend/steps/1", opened(t, g, g)...).Body.String(), "empty: it has neither text nor a tool call")
 }
 
+// The record has what the request allowed, so that check finds the forbidden calls.
+func TestRecordedLimits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ member, want string }{
+		"no limit":  {`"n":1`, ""},
+		"none":      {`"tool_choice":"none"`, `"limits":{"tool_choice":{"mode":"none"}}`},
+		"a list":    {`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"read_file"}}]}}`, `"limits":{"allowed_tools":["read_file"]}`},
+		"one call":  {`"parallel_tool_calls":false`, `"limits":{"no_parallel_calls":true}`},
+		"with more": {`"temperature":1,"max_tokens":9,"parallel_tool_calls":false`, `"limits":{"no_parallel_calls":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "record.jsonl")
+			to, _ := upstream(t, chatAnswer(good), chatAnswer(good), chatAnswer(good))
+			g, err := gateway.New(gateway.Config{Record: gateway.Record{File: file}, Upstreams: []gateway.Upstream{{URL: to}}}, gateway.Options{})
+			require.NoError(t, err)
+			s := httptest.NewServer(g)
+			resp, err := http.Post(s.URL+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}],`+c.member+","+tools+"}"))
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			s.Close()
+			require.NoError(t, g.Close())
+			recorded, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Contains(t, string(recorded), c.want)
+			require.Equal(t, c.want != "", strings.Contains(string(recorded), `"limits"`), string(recorded))
+		})
+	}
+}
+
 // The settings decide what is re-asked.
 func TestSettingsOfMessages(t *testing.T) {
 	t.Parallel()
@@ -79,6 +110,7 @@ func TestSettingsOfMessages(t *testing.T) {
 		"cut off":                 {gateway.Settings{}, nothing, cut, 2, "invalid"},
 		"cut off, not raised":     {gateway.Settings{RaiseTokens: argsvalidate.NoRaise}, nothing, cut, 1, "invalid"},
 		"cut off, bounded":        {gateway.Settings{RaiseTokens: 50}, nothing, cut, 1, "invalid"},
+		"cut off, unbounded":      {gateway.Settings{RaiseTokens: gateway.Unbounded}, nothing, cut, 2, "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

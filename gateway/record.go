@@ -120,6 +120,7 @@ type recordedLine struct {
 	Usage        middleware.Usage        `json:"usage"`
 	ToolCalls    []recordedCall          `json:"tool_calls"`
 	Tools        []recordedTool          `json:"tools"`
+	Limits       middleware.Request      `json:"limits,omitzero"` // ToolChoice, AllowedTools and NoParallelCalls of the request
 
 	Headers  map[string]string    `json:"headers,omitempty"`
 	Messages []middleware.Message `json:"messages,omitempty"` // with Record.Content
@@ -189,8 +190,9 @@ func (x *exchange) line(i int, id string, c Record) recordedLine {
 		}
 		l.ToolCalls = append(l.ToolCalls, rec)
 	}
-	if x.request != nil {
-		for _, t := range x.request.Tools {
+	if r := x.request; r != nil {
+		l.Limits = middleware.Request{ToolChoice: r.ToolChoice, AllowedTools: r.AllowedTools, NoParallelCalls: r.NoParallelCalls}
+		for _, t := range r.Tools {
 			l.Tools = append(l.Tools, recordTool(t))
 		}
 	}

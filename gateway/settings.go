@@ -50,7 +50,7 @@ func (s Settings) validate() error {
 	case s.LoopAfter != nil && *s.LoopAfter < 0:
 		return invalid("loop_after", "must not be negative, got %d", *s.LoopAfter)
 	case s.RaiseTokens < argsvalidate.NoRaise:
-		return invalid("raise_tokens", "must be at least 1, or -1, got %d", s.RaiseTokens)
+		return invalid("raise_tokens", "must be at least 1, or \"off\", got %d", s.RaiseTokens)
 	case s.Attempts < 0:
 		return invalid("attempts", "must not be negative, got %d", s.Attempts)
 	case s.Retries != nil && *s.Retries < 0:
@@ -102,7 +102,7 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		Limits:       argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
-	o.Constrain, o.EmptyAnswers, o.RaiseTokens = s.Constrain, s.EmptyAnswers, s.RaiseTokens
+	o.Constrain, o.EmptyAnswers, o.RaiseTokens = s.Constrain, s.EmptyAnswers, int(s.RaiseTokens)
 	if s.Escalate != "none" {
 		o.Escalate = s.Escalate
 	}

@@ -14,10 +14,10 @@ import (
 // Inner settings override outer ones, also with the default.
 func TestSettingsOver(t *testing.T) {
 	t.Parallel()
-	outer := Settings{Mode: Repair, Retries: new(2), LoopAfter: new(3), Escalate: "large", Heal: []string{"all"}, Repairs: []string{"all"}, Batch: batch.KeepValid, Limits: CallLimits{Depth: 5, Calls: 7}}
-	inner := Settings{Retries: new(0), LoopAfter: new(0), Escalate: "none", Heal: []string{}, Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Calls: 9}}
+	outer := Settings{Mode: Repair, RaiseTokens: 100, Retries: new(2), LoopAfter: new(3), Escalate: "large", Heal: []string{"all"}, Repairs: []string{"all"}, Batch: batch.KeepValid, Limits: CallLimits{Depth: 5, Calls: 7}}
+	inner := Settings{RaiseTokens: Unbounded, Retries: new(0), LoopAfter: new(0), Escalate: "none", Heal: []string{}, Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Calls: 9}}
 	require.Equal(t, Settings{
-		Mode: Repair, Retries: new(0), LoopAfter: new(0), Escalate: "none", Heal: []string{}, Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Depth: 5, Calls: 9},
+		Mode: Repair, RaiseTokens: Unbounded, Retries: new(0), LoopAfter: new(0), Escalate: "none", Heal: []string{}, Repairs: []string{}, Strip: strip.Off, Batch: batch.ReissueAll, Limits: CallLimits{Depth: 5, Calls: 9},
 	}, inner.over(outer))
 	rules, err := heals(inner.Heal)
 	require.NoError(t, err)

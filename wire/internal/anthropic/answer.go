@@ -48,7 +48,18 @@ func (s *stream) readWhole(u *codec.Unit) error {
 		return s.readObject(u.Value)
 	}
 	s.a.message = ofMessage.Write(u.Value)
-	return codec.Borrow(s.a.message, s.readObject)
+	err := codec.Borrow(s.a.message, s.readObject)
+	if err == nil && s.failed == nil && slices.ContainsFunc(slices.Collect(u.Value.Get("content").Each()), hasStrayInput) {
+		blocks := lens.TextsOf(s.a.blocks, func(b block) string { return b.raw })
+		s.a.message, err = on.SetIn(s.a.message, lens.Raw("content", codec.Array(blocks)))
+	}
+	return err
+}
+
+// hasStrayInput reports whether a block of text or reasoning has the input of a call. It is
+// written without it, because a client might take it for one.
+func hasStrayInput(v rawjson.Value) bool {
+	return isProse(v.Get("type").Str()) && v.Get("input").Exists()
 }
 
 // readObject reads the object of an answer. It keeps no value of it. An object with both an
@@ -88,7 +99,12 @@ func (s *stream) readObject(root rawjson.Value) error {
 // readAnswered reads a content block of an answer to req: what is out of shape is
 // opaque. The text of a call is that which history may have. The error wraps
 // ErrShape: a client might read a call there, or a tool (see codec.RejectUndefinedTool).
-func readAnswered(v rawjson.Value, req *middleware.Request) (block, error) {
+func readAnswered(v rawjson.Value, req *middleware.Request) (b block, err error) {
+	if hasStrayInput(v) {
+		if v, err = on.Changed(v, lens.None("input")); err != nil {
+			return b, err
+		}
+	}
 	if mayBeCall(v) {
 		return block{}, errMayBeCall
 	}
@@ -97,7 +113,7 @@ func readAnswered(v rawjson.Value, req *middleware.Request) (block, error) {
 			return block{}, err
 		}
 	}
-	b, err := readBlock(v, middleware.RoleAssistant)
+	b, err = readBlock(v, middleware.RoleAssistant)
 	switch {
 	case err != nil && b.isCall:
 		return b, err

@@ -113,9 +113,15 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 		}
 		return codec.ReleaseWithPrevious, nil
 	case "content_block_start":
+		if hasStrayInput(v.Get("content_block")) {
+			return codec.ReleaseHold, nil
+		}
 		block, text = v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()
 	case "content_block_delta", "content_block_stop":
 		block, text = s.at[indexOf(v)].kind, v.Get("delta").Get("text").Str()
+		if isProse(block) && v.Get("delta").Get("type").Str() == "input_json_delta" {
+			return codec.ReleaseHold, nil
+		}
 	case "message_delta", "message_stop":
 		return codec.ReleaseHold, nil
 	default:
@@ -131,6 +137,8 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	}
 	return codec.ReleaseNow, nil
 }
+
+func isProse(kind string) bool { return kind == "text" || isReasoning(kind) }
 
 func isReasoning(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
 
@@ -368,7 +376,7 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	}
 	s.change(b)
 	kind, text, err := b.add(delta)
-	if piece := delta.Get("partial_json"); err == nil && delta.Get("type").Str() == "input_json_delta" && delta.Len() == 2 {
+	if piece := delta.Get("partial_json"); err == nil && delta.Get("type").Str() == "input_json_delta" && delta.Len() == 2 && !isProse(b.kind) {
 		s.RepeatsPiece(u, func(raw string) error {
 			b.join(deltasOf["tool_use"][0], raw)
 			return nil
@@ -448,6 +456,7 @@ func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawj
 	}
 	switch {
 	case b.kind == "tool_use" && d.key != "input": // whose other members come with its start
+	case isProse(b.kind) && d.key == "input": // see hasStrayInput
 	case d.key == "citations":
 		if c := delta.Get(d.in); c.Kind() == rawjson.Object {
 			b.join(d, ","+c.Raw())
@@ -459,7 +468,7 @@ func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawj
 		b.join(d, content(text))
 	default:
 		for m := range delta.Each() {
-			if d.key, d.in = m.Key(), m.Key(); d.key != "type" {
+			if d.key, d.in = m.Key(), m.Key(); d.key != "type" && (d.key != "input" || !isProse(b.kind)) {
 				b.join(d, content(m))
 			}
 		}

@@ -321,7 +321,7 @@ func TestStreamShape(t *testing.T) {
 		"a delta of a whole block":   messageStream(blockStart(0, thinkingStart), blockStop(0), blockDelta(0, "thinking_delta", "thinking", "a"), messageEnd("end_turn", 1)),
 		"a delta without a type":     messageStream(blockStart(0, `{}`), textDelta(0, "b"), messageEnd("end_turn", 1)),
 		"a delta of another kind":    messageStream(blockStart(0, `{"type":"new"}`), toolBlockStart(1, "c", "pay"), textDelta(0, "b"), messageEnd("end_turn", 1)),
-		"an input of 1":              messageStream(textBlockStart(0), of(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":1}}`)),
+		"an input of 1":              messageStream(toolBlockStart(0, "c", "pay"), of(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":1}}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,16 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 )
 
+// A record of the gateway says what its request forbids.
+func TestForbiddenCallsOfServed(t *testing.T) {
+	t.Parallel()
+	line := `{"attempt":1,"attempts":1,"final":true,%s"tool_calls":[{"id":"1","name":"a","arguments":"{}"}],"tools":[{"name":"a","parameters":{"type":"object"}}]}` + "\n"
+	got := exec(t, t.TempDir(), fmt.Sprintf(line, `"limits":{"tool_choice":{"mode":"none"}},`), "check", "-")
+	require.Equal(t, cli.ExitInvalid, got.Code)
+	require.Contains(t, got.Out, "(tool_choice)")
+	require.Equal(t, cli.ExitOK, exec(t, t.TempDir(), fmt.Sprintf(line, ""), "check", "-").Code)
+}
+
 // Calls that the recorded request forbids are invalid, and no option is a hint against them.
 func TestForbiddenCalls(t *testing.T) {
 	t.Parallel()

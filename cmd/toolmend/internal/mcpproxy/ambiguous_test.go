@@ -22,6 +22,7 @@ func TestAmbiguousCalls(t *testing.T) {
 		"two schemas":        {call, []string{other, addTool}, "several tools of this name"},
 		"the same one twice": {call, []string{addTool, addTool}, ""},
 		"Arguments too":      {strings.Replace(call, `"arguments"`, `"Arguments":{},"arguments"`, 1), []string{addTool}, "lower case"},
+		"Name only":          {strings.Replace(call, `"name"`, `"Name"`, 1), []string{addTool}, "lower case"},
 		"Name too":           {strings.Replace(call, `"name"`, `"Name":"x","name"`, 1), []string{addTool}, "lower case"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,11 +28,14 @@ func newChecker(mode string, l *log) *checker {
 	return &checker{mode: mode, check: mcpcheck.New(mcpcheck.Options{PassUnread: true}), log: l}
 }
 
+// unchecked ends the reply to a call that enforce cannot validate.
+const unchecked = ", so toolmend could not validate this call, and the server did not get it: try again later"
+
 // decision is what happens to a call.
 type decision struct {
 	forward string // the message for the server; "" if the client gets refusal
 	refusal string
-	stale   bool // a new list of tools may change the decision
+	stale   bool // a new list of tools may change the decision; enforce refuses the call without one
 	entry   *entry
 }
 
@@ -55,6 +58,9 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 	unconfirmed := func(why string) decision {
 		e.notes = []string{why}
 		pass.stale = mayAsk && c.mode != modeObserve
+		if c.mode == modeEnforce {
+			pass.forward, pass.refusal, e.reply = "", call.failure(codeUnchecked, why+unchecked), why+unchecked
+		}
 		return pass
 	}
 	if !fresh && found == nil {
@@ -105,7 +111,9 @@ func (c *checker) confirm(ctx context.Context, t *tools, call call, start time.T
 		id := ownID()
 		result := ask(limited, id, call.listRequest(id, cursor))
 		if !result.Exists() {
-			t.refused(time.Now())
+			if ctx.Err() == nil { // the client still waits
+				t.refused(time.Now())
+			}
 			return c.decide(ctx, t, call, start)
 		}
 		cursor = got.add(result)

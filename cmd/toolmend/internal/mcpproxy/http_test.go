@@ -174,11 +174,11 @@ func TestHTTPServerThatDoesNotList(t *testing.T) {
 	f := &fake{noList: true}
 	base, done := front(t, f, modeEnforce)
 	for range 2 {
-		post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`))
+		_, text := post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`))
+		require.Contains(t, text, `"id":1,"error":{"code":-32000,"message":"the server did not list its tools`)
 	}
 	_, bodies := f.got()
-	require.Len(t, bodies, 3, "it is asked once")
-	require.Equal(t, callOf("1", "add", `{"ids":"[1]"}`), bodies[2])
+	require.Len(t, bodies, 1, "it is asked once, and gets no call")
 	require.Contains(t, done(), `"unchecked":true`)
 }
 
@@ -309,7 +309,7 @@ func TestHTTPBodiesThatAreNotRead(t *testing.T) {
 // A client must not leave the proxy unnoticed.
 func TestHTTPRedirects(t *testing.T) {
 	t.Parallel()
-	base, done := front(t, &fake{tool: addTool}, modeEnforce)
+	base, done := front(t, &fake{tool: addTool}, modeRepair)
 	status, text := post(t, base+"/moved", "{}")
 	require.Equal(t, http.StatusTemporaryRedirect, status)
 	require.Equal(t, "/mcp/", text)

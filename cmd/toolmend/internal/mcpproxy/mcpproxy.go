@@ -4,7 +4,8 @@
 // The proxy changes calls of tools and nothing else: all other messages pass byte
 // for byte, in both directions. It learns the tools from the lists that pass. For
 // a call of a tool that it has not seen it asks the server, with an id of its own,
-// and the client does not see the answer. If that fails, the call passes.
+// and the client does not see the answer. If that fails, enforce refuses the call
+// with an error, and the other modes pass it.
 //
 // Neither side is trusted. What the proxy keeps is bounded, and a message that it
 // cannot read passes.

@@ -63,7 +63,7 @@ type call struct {
 func (m message) asCall() (call, bool) {
 	params := m.root.Get("params")
 	name, args := params.Get("name"), params.Get("arguments")
-	if m.method != methodCall || m.id == "" || name.Kind() != rawjson.String {
+	if m.method != methodCall || m.id == "" {
 		return call{}, false
 	}
 	c := call{message: m, tool: strings.Clone(name.Str()), args: "{}"}
@@ -74,7 +74,7 @@ func (m message) asCall() (call, bool) {
 		folded := rawjson.Fold(p.Key())
 		c.ambiguous = c.ambiguous || p.Key() != folded && (folded == "name" || folded == "arguments")
 	}
-	return c, true
+	return c, c.ambiguous || name.Kind() == rawjson.String
 }
 
 // with returns the text of the call with another tool and other arguments. All
@@ -115,15 +115,25 @@ const firstStateless = "2026-07-28"
 // result of a tool that failed. A call that asks for a task has no such result,
 // so it gets an error.
 func (c call) refusal(text string) string {
-	head := `{"jsonrpc":"2.0","id":` + c.root.Get("id").Raw()
 	if c.root.Get("params").Get("task").Exists() {
-		return fmt.Sprintf(`%s,"error":{"code":-32602,"message":%s}}`, head, rawjson.Quote(text))
+		return c.failure(codeInvalid, text)
 	}
 	kind := ""
 	if c.root.Get("params").Get("_meta").Get(metaPrefix+"protocolVersion").Str() >= firstStateless {
 		kind = `,"resultType":"complete"`
 	}
-	return fmt.Sprintf(`%s,"result":{"content":[{"type":"text","text":%s}],"isError":true%s}}`, head, rawjson.Quote(text), kind)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}],"isError":true%s}}`, c.root.Get("id").Raw(), rawjson.Quote(text), kind)
+}
+
+// Codes of errors of JSON-RPC.
+const (
+	codeInvalid   = -32602
+	codeUnchecked = -32000
+)
+
+// failure returns an error of JSON-RPC as the response to a call.
+func (c call) failure(code int, text string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, c.root.Get("id").Raw(), code, rawjson.Quote(text))
 }
 
 // listRequest returns a tools/list with an id of the proxy. It names the same

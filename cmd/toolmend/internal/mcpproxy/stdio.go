@@ -18,9 +18,14 @@ const (
 	maxBytes    = 32 << 20
 )
 
+// tooMany is the note of a call for which there is no room to wait.
+const tooMany = "too many calls wait"
+
 // pipe is a proxy on stdio. Two goroutines read, one from each side, and pass what
 // they read. They never wait for anything but the side that they write to. Calls
-// that have to wait are carried out by a third goroutine.
+// that have to wait are carried out by a third goroutine. A refusal for which there
+// is no room to wait is written to the client at once, so a client that does not
+// read is not read either.
 type pipe struct {
 	*checker
 	ctx    context.Context
@@ -113,8 +118,14 @@ func (p *pipe) clientLine(line []byte) error {
 		if p.wait(&waitingCall{id: m.id, text: m.text, start: start}) {
 			return nil
 		}
-		d.forward, d.entry.reply = m.text, ""
-		d.entry.notes = append(d.entry.notes, "passed: too many calls wait")
+		d.entry.notes = append(d.entry.notes, tooMany)
+		if d.forward == "" {
+			if d.stale {
+				d.refusal, d.entry.reply = c.failure(codeUnchecked, tooMany+unchecked), tooMany+unchecked
+			}
+			p.log.add(d.entry)
+			return p.client.write([]byte(d.refusal + "\n"))
+		}
 	}
 	p.expect(m, d.entry)
 	return p.server.write([]byte(d.forward))

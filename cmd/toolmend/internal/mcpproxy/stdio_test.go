@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -149,25 +150,39 @@ func TestAsksForUnknownTools(t *testing.T) {
 
 func TestServerThatDoesNotList(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, modeEnforce)
-		sent := callOf("1", "add", `{"ids":"[1]"}`)
-		r.says(sent)
-		id, _ := asked(t, r.server.got()[0])
-		r.answers(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, id))
-		require.Equal(t, []string{sent}, r.server.got())
-		r.says(sent)
-		require.Equal(t, []string{sent}, r.server.got(), "it is not asked twice")
-		time.Sleep(freshFor)
-		r.says(sent)
-		id, _ = asked(t, r.server.got()[0])
-		time.Sleep(askTimeout)
-		synctest.Wait()
-		require.Equal(t, []string{sent}, r.server.got(), "a call does not wait for ever")
-		r.answers(listOf(id, "", addTool))
-		require.Equal(t, []string{""}, r.client.got(), "an answer that comes late is not for the client")
-		require.Contains(t, r.close(), `"no_schema":true`)
-	})
+	for _, mode := range []string{modeEnforce, modeRepair} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, mode)
+			sent := callOf("1", "add", `{"ids":"[1]"}`)
+			// A call that could not be validated reaches the server in repair only.
+			requireUnchecked := func(why string) {
+				got, refused := r.server.got(), r.client.got()
+				if mode == modeRepair {
+					require.Equal(t, []string{sent}, got, why)
+					require.Equal(t, []string{""}, refused, why)
+					return
+				}
+				require.Equal(t, []string{""}, got, why)
+				require.Len(t, refused, 1)
+				require.Contains(t, refused[0], `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"the server did not list its tools, so toolmend could not validate this call`)
+			}
+			r.says(sent)
+			id, _ := asked(t, r.server.got()[0])
+			r.answers(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, id))
+			requireUnchecked("no list")
+			r.says(sent)
+			requireUnchecked("it is not asked twice")
+			time.Sleep(askTimeout)
+			r.says(sent)
+			id, _ = asked(t, r.server.got()[0])
+			time.Sleep(askTimeout)
+			synctest.Wait()
+			requireUnchecked("a call does not wait for ever")
+			r.answers(listOf(id, "", addTool))
+			require.Equal(t, []string{""}, r.client.got(), "an answer that comes late is not for the client")
+			require.Contains(t, r.close(), `"no_schema":true`)
+		})
+	}
 }
 
 func TestCancelledWhileItWaits(t *testing.T) {
@@ -336,8 +351,8 @@ func TestFormsOfCalls(t *testing.T) {
 	}
 }
 
-// A client that sends and does not read makes nothing wait: the calls that would
-// be refused reach the server.
+// A client that sends and does not read gets no call past the proxy: it is not read
+// either, until it goes.
 func TestClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -347,10 +362,14 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		in, stuck := io.Pipe()
 		p := newPipe(t.Context(), newChecker(modeEnforce, l), server, stuck)
 		p.tools.learn(pages{tools: []mcpcheck.Tool{must(mcpcheck.Read(addTool))}}, true, time.Now())
-		go p.fromClient(strings.NewReader(strings.Repeat(callOf("1", "add", `{}`)+"\n", 5*maxWaiting)))
+		calls := strings.NewReader(strings.Repeat(callOf("1", "add", `{}`)+"\n", 5*maxWaiting))
+		go p.fromClient(iotest.OneByteReader(calls))
 		synctest.Wait()
-		require.Len(t, server.got(), 4*maxWaiting)
+		require.Len(t, p.waiting, maxWaiting)
+		require.NotZero(t, calls.Len())
 		_ = in.Close()
+		synctest.Wait()
+		require.Zero(t, server.bytes.Len())
 		p.end()
 	})
 }
@@ -373,7 +392,12 @@ func TestBounds(t *testing.T) {
 			all = append(all, callOf(fmt.Sprint(i), "add", `{"ids":"[1]"}`))
 		}
 		r.says(all...)
-		require.Len(t, r.server.got(), 11, "the request of the proxy, and the calls for which there was no room")
+		id, _ := asked(t, r.server.got()[0])
+		refused := r.client.got()
+		require.Len(t, refused, 10, "the calls for which there is no room")
+		require.Contains(t, refused[9], fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"too many calls wait, so toolmend`, maxWaiting+9))
+		r.answers(listOf(id, "", addTool))
+		require.Equal(t, callOf("255", "add", `{"ids":[1]}`), r.server.got()[255], "the others waited")
 		r.close()
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -488,13 +512,8 @@ func TestServerThatOnlyNotifies(t *testing.T) {
 			time.Sleep(askTimeout / 10)
 			r.answers(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		}
-		calls := 0
-		for _, line := range r.server.got() {
-			if strings.Contains(line, methodCall) {
-				calls++
-			}
-		}
-		require.Equal(t, 5, calls)
+		require.NotContains(t, r.server.bytes.String(), methodCall)
+		require.Equal(t, 5, strings.Count(r.client.bytes.String(), "so toolmend could not validate this call"))
 		r.close()
 	})
 }

@@ -14,9 +14,9 @@ import (
 // Bounds of what the proxy keeps of one server or session.
 const (
 	maxTools     = 4096
-	maxToolBytes = 32 << 20 // of their schemas
-	maxPages     = 100      // of a list that the proxy asks for
-	askTimeout   = 10 * time.Second
+	maxToolBytes = 32 << 20         // of their schemas
+	maxPages     = 100              // of a list that the proxy asks for
+	askTimeout   = 10 * time.Second // and how long the proxy does not ask again after a failure
 	// freshFor is how long a schema may be the reason to change or to refuse a
 	// call. Then it is asked for again: a notification of a change may be lost.
 	freshFor = time.Minute
@@ -100,7 +100,7 @@ func (t *tools) refused(now time.Time) {
 func (t *tools) find(name string, now time.Time) (found []mcpcheck.Tool, fresh, mayAsk bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	mayAsk = now.Sub(t.failed) >= freshFor
+	mayAsk = now.Sub(t.failed) >= askTimeout
 	if k, ok := t.byName[name]; ok {
 		return []mcpcheck.Tool{k.Tool}, k.at.After(t.since) && now.Sub(k.at) < freshFor, mayAsk
 	}

@@ -252,7 +252,7 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 			continue
 		}
 		t := Turn{Model: cmp.Or(asked.Model, resp.Model), Tools: asked.Tools, Calls: asLogged(m.ToolCalls)}
-		t.Limits = middleware.Request{ToolChoice: asked.ToolChoice, AllowedTools: asked.AllowedTools, NoParallelCalls: asked.NoParallelCalls}
+		t.Limits = onlyLimits(*asked)
 		if slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
 			return !slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
 		}) {

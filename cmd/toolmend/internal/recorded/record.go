@@ -65,6 +65,10 @@ func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		Source: text(v.Get("source")), Model: text(v.Get("model")), ID: text(v.Get("id")), Tools: tools(v.Get("tools")),
 		Finish: middleware.FinishReason(text(v.Get("finish_reason"))), Served: served(v),
 	}
+	var limits middleware.Request
+	if t.Served != nil && read(v.Get("limits"), &limits) {
+		t.Limits = onlyLimits(limits)
+	}
 	if ref := text(v.Get("tools_ref")); ref != "" {
 		found, err := sets.find(t.Source, ref)
 		if err != nil {
@@ -91,6 +95,11 @@ func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		}
 	}
 	return []Turn{t}, nil
+}
+
+// onlyLimits returns what r allows the model to call.
+func onlyLimits(r middleware.Request) middleware.Request {
+	return middleware.Request{ToolChoice: r.ToolChoice, AllowedTools: r.AllowedTools, NoParallelCalls: r.NoParallelCalls}
 }
 
 // withoutSchema returns tools with one more, of which only the name is known.

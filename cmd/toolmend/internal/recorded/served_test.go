@@ -27,6 +27,16 @@ func TestServed(t *testing.T) {
 	}, got.Served)
 }
 
+// So is what the request allowed, and nothing else of it. A line of another recorder has no limits.
+func TestServedLimits(t *testing.T) {
+	t.Parallel()
+	limits := `"limits":{"model":"x","tool_choice":{"name":"add"},"allowed_tools":[],"no_parallel_calls":true},`
+	want := middleware.Request{ToolChoice: middleware.ToolChoice{Name: "add"}, AllowedTools: []string{}, NoParallelCalls: true}
+	require.Equal(t, want, one(t, "{"+limits+servedLine[1:]).Limits)
+	require.Zero(t, one(t, servedLine).Limits)
+	require.Zero(t, one(t, "{"+limits+`"tools":[],"tool_calls":[{"name":"x"}]}`).Limits)
+}
+
 // Lines of other recorders have none of it, even if they use its names.
 func TestServedByOthers(t *testing.T) {
 	t.Parallel()

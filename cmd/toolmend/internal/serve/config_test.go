@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 	"github.com/toolmend/toolmend/gateway"
@@ -46,6 +47,8 @@ func TestConfigErrors(t *testing.T) {
 		"no file of records":    {"[limits]", "record.files = 0\n[limits]", `:4: record.files: must be at least 1, got 0`},
 		"no unit of bytes":      {`keep_alive = "5s"`, "max_body = 64", `:2: max_body: is in bytes, and must be at least 1024, got 64`},
 		"word":                  {`keep_alive = "5s"`, `mode = "enforced"`, `:2: mode: must be one of "enforce", "observe", "repair", got "enforced"`},
+		"word of tokens":        {`keep_alive = "5s"`, `raise_tokens = "all"`, `:2:16: raise_tokens: must be a number, "off" or "unbounded", got "all"`},
+		"no tokens":             {`keep_alive = "5s"`, "raise_tokens = 0", `:2: raise_tokens: must be at least 1, got 0`},
 		"word of an upstream":   {`mode = "observe"`, `mode = "watch"`, `:29: upstream "127.0.0.1:8080": mode: must be one of`},
 		"word of a prefix": {`mode = "observe"`, `prefix = "/l"
 mode = "watch"`, `:30: upstream "127.0.0.1:8080/l": mode: must be one of`},
@@ -101,6 +104,24 @@ func TestPrintedConfig(t *testing.T) {
 	var again bytes.Buffer
 	require.NoError(t, printConfig(&again, after))
 	require.Equal(t, got.Out, again.String())
+}
+
+// TestRaiseTokens holds that an inner table resets the bound of an outer one.
+func TestRaiseTokens(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "serve.toml")
+	for text, want := range map[string]gateway.Tokens{`"unbounded"`: gateway.Unbounded, `"off"`: argsvalidate.NoRaise, "-1": argsvalidate.NoRaise, "64_000": 64_000, `"64000"`: 64_000} {
+		require.NoError(t, os.WriteFile(path, []byte("raise_tokens = 32000\n[[upstream]]\nurl = 'http://127.0.0.1:1'\nraise_tokens = "+text), 0o600))
+		c, _, err := readConfig(path)
+		require.NoError(t, err, text)
+		require.Equal(t, []gateway.Tokens{32_000, want}, []gateway.Tokens{c.RaiseTokens, c.Upstreams[0].RaiseTokens}, text)
+		var printed bytes.Buffer
+		require.NoError(t, printConfig(&printed, c))
+		require.NoError(t, os.WriteFile(path, printed.Bytes(), 0o600))
+		again, _, err := readConfig(path)
+		require.NoError(t, err, printed.String())
+		require.Equal(t, c, again)
+	}
 }
 
 func TestHiddenHeaderValues(t *testing.T) {
