@@ -105,3 +105,17 @@ func TestForToolPlaceOfOwnDecoding(t *testing.T) {
 		require.Contains(t, v.Issues[0].Message, want.message)
 	}
 }
+
+// A map has all keys, so two that differ in letter case are two.
+func TestLetterCaseInAMap(t *testing.T) {
+	t.Parallel()
+	var got map[string]any
+	rule := argsvalidate.ForTool("t", func(_ context.Context, args map[string]any, _ *argsvalidate.Call) ([]middleware.Issue, error) {
+		got = args
+		return nil, nil
+	})
+	v := argsvalidate.NewValidator(argsvalidate.Options{Rules: []argsvalidate.Rule{rule}})
+	_, err := v.Validate(t.Context(), []middleware.Tool{tool("t", `{"type":"object","properties":{"sum":{}}}`)}, middleware.ToolCall{ID: "1", Name: "t", Arguments: `{"sum":1,"Sum":2}`})
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+}

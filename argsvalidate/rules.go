@@ -136,7 +136,8 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if err != nil {
 			return nil, err
 		}
-		if issues := foldedKeys(c.declared, doc.Root(), true); issues != nil {
+		kind := reflect.TypeFor[A]().Kind()
+		if issues := foldedKeys(c.declared, doc.Root(), true); issues != nil && kind != reflect.Map && kind != reflect.Interface { // which fold nothing
 			return issues, nil
 		}
 		var args A
