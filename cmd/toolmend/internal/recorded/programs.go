@@ -525,13 +525,16 @@ func (s *session) mcp(v rawjson.Value) {
 }
 
 // http reads an exchange of HTTP as HAR and cassettes have it. Requests that no model
-// provider answers are passed over.
+// provider answers are passed over, and so are those of a HAR without an answer.
 func (s *session) http(v rawjson.Value) {
-	url := cmp.Or(text(placeAt(v, "request/url")), text(placeAt(v, "request/uri")))
-	_, path, _ := strings.Cut(afterText(url, "://"), "/")
+	path := cmp.Or(text(placeAt(v, "request/url")), text(placeAt(v, "request/uri")))
+	if after := afterText(path, "://"); after != "" {
+		_, path, _ = strings.Cut(after, "/")
+		path = "/" + path
+	}
 	body := func(places ...string) string {
 		for _, place := range places {
-			if at := placeAt(v, place); at.Kind() == rawjson.String || at.Kind() == rawjson.Object && strings.HasSuffix(place, "body") {
+			if at := placeAt(v, place); at.Kind() == rawjson.String || (at.Kind() == rawjson.Object || at.Kind() == rawjson.Array) && strings.HasSuffix(place, "body") {
 				return text(at)
 			}
 		}
@@ -539,24 +542,27 @@ func (s *session) http(v rawjson.Value) {
 	}
 	request := body("request/postData/text", "request/body/string", "request/body/text", "request/body", "request/content")
 	response := body("response/content/text", "response/body/string", "response/body/text", "response/body", "response/content", "response/text")
+	if answer := v.Get("response"); response == "" && (answer.Kind() == rawjson.String || bareAnswer(answer)) {
+		response = text(answer)
+	}
 	encoding := cmp.Or(text(placeAt(v, "response/content/encoding")), text(placeAt(v, "response/body/encoding")))
 	if plain, err := base64.StdEncoding.DecodeString(response); err == nil && encoding == "base64" {
 		response = string(plain)
 	}
-	ours := slices.ContainsFunc(codecs, func(c wire.Codec) bool { return c.Match("/"+path, []byte(request)) })
-	if in, ok := jsonIn(request); !ok || in.Kind() != rawjson.Object || !ours && !firstAt(in, []string{"messages", "contents"}).Exists() {
+	har := placeAt(v, "response/content").Kind() == rawjson.Object
+	in, _ := jsonIn(request)
+	ours := request != "" && slices.ContainsFunc(codecs, func(c wire.Codec) bool { return c.Match(path, []byte(request)) })
+	asks := ours || firstAt(in, []string{"messages", "contents", "input", "tools"}).Exists() || !har && mayHoldCall(response)
+	if !asks || har && response == "" { // aborted, or the answer was not kept
 		return
 	}
-	if response == "" {
-		return // aborted, or the answer was not kept
-	}
 	status := cmp.Or(text(placeAt(v, "response/status/code")), text(placeAt(v, "response/status")), text(placeAt(v, "response/status_code")))
-	in, ok := jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote("/"+path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
+	in, ok := jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote(path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
 	if !ok {
 		return
 	}
 	turns, err := exchange.turns(in, nil)
-	if _, skipped := err.(Skipped); skipped || !ours {
+	if _, skipped := err.(Skipped); skipped || !ours && !mayHoldCall(request) && !mayHoldCall(response) {
 		err = nil
 	}
 	s.adopt(turns, err)
