@@ -57,13 +57,19 @@ func TestUnreadRecords(t *testing.T) {
 	t.Parallel()
 	good := clitest.Turn("m", "r", "add", `{"x":1}`)
 	dir := clitest.DirWith(t, map[string]string{
-		"some":     good + `{"step":1,"llm":{"tool_calls":[{"name":"x"}]}}` + "\n",
-		"notes":    good + `{"step":1,"note":"x"}` + "\n",
+		"some":  good + `{"step":1,"llm":{"tool_calls":[{"name":"x"}]}}` + "\n",
+		"notes": good + `{"step":1,"note":"x"}` + "\n",
+		"bare":  good + bareCall,
+		"partly": `{"timestamp":"T","type":"session_meta","payload":{"dynamic_tools":[{"name":"note","inputSchema":{"type":"object"}}]}}
+{"timestamp":"T","type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{}","call_id":"c1"}}
+{"timestamp":"T","type":"response_item","payload":{"type":"function_call","name":"note","arguments":"{}","call_id":"c2"}}`,
 		"near":     `{"run_kind":"x","dotted_order":"1","trace_id":"t","inputs":{},"results":{}}`,
 		"nameless": `{"messages":[{"role":"assistant","tool_calls":[{"id":"c","arguments":{}}]}],"tools":[]}`,
 	})
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "none"), 0o700))
 	exec(t, dir, "", "check", "@/some").Require(t, cli.ExitFailed, "@/some: 1 record left out that may have calls, in no form that is read: the first such record has the members step, llm")
+	exec(t, dir, "", "check", "@/bare").Require(t, cli.ExitFailed, "1 call not validated")
+	exec(t, dir, "", "check", "@/partly").Require(t, cli.ExitFailed, "1 call not validated")
 	exec(t, dir, "", "check", "@/notes").Require(t, cli.ExitOK, "")
 	exec(t, dir, "", "check", "@/near").Require(t, cli.ExitFailed, "the members run_kind, dotted_order, trace_id, inputs, results")
 	exec(t, dir, "", "check", "@/nameless").Require(t, cli.ExitFailed, "@/nameless:1: a tool call without a name")

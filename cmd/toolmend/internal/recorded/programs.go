@@ -61,11 +61,11 @@ func init() { // the readers use the table
 		}, read: (*session).openInference},
 		{name: "AI SDK telemetry", has: []string{"ai.response.toolCalls"}, read: func(s *session, v rawjson.Value) {
 			s.model = firstText(v, "gen_ai.response.model", "ai.model.id")
-			s.withTools(v, func() { s.blocks(v.Get("ai.response.toolCalls")) })
+			s.blocks(v.Get("ai.response.toolCalls"))
 		}},
 		{name: "OpenLLMetry spans", is: func(v rawjson.Value) bool { return len(nested(v, "gen_ai.completion")) > 0 }, read: func(s *session, v rawjson.Value) {
 			s.model = firstText(v, "gen_ai.request.model", "gen_ai.response.model")
-			s.withTools(v, func() { s.messages(listOf(nested(v, "gen_ai.completion"))) })
+			s.messages(listOf(nested(v, "gen_ai.completion")))
 		}},
 		{name: "OpenTelemetry", has: []string{"gen_ai.output.messages"}, answer: []string{"gen_ai.output.messages"}},
 		{name: "OpenTelemetry tool spans", has: []string{"gen_ai.tool.name", "gen_ai.tool.call.arguments"}, read: func(s *session, v rawjson.Value) {
@@ -76,16 +76,19 @@ func init() { // the readers use the table
 		{name: "Langfuse", has: []string{"type=GENERATION", "output"}, request: []string{"input"}, answer: []string{"output"}},
 		{name: "tau2 results", has: []string{"simulations"}, read: func(s *session, v rawjson.Value) {
 			s.model = text(find(v, "info/agent_info/llm"))
-			s.withTools(v, func() { s.each(v.Get("simulations")) })
+			s.each(v.Get("simulations"))
 		}},
 		{name: "Inspect log", has: []string{"eval", "samples"}, read: func(s *session, v rawjson.Value) {
 			s.model = text(v.Get("eval").Get("model"))
 			s.each(v.Get("samples"))
 		}},
-		{name: "Inspect sample", has: []string{"epoch", "messages"}, read: (*session).sample},
-		{name: "ShareGPT", has: []string{"conversations"}, read: func(s *session, v rawjson.Value) { s.withTools(v, func() { s.shareGPT(v) }) }},
+		{name: "Inspect sample", has: []string{"epoch", "messages"}, is: func(v rawjson.Value) bool { return v.Get("events").Exists() || v.Get("target").Exists() }, read: (*session).sample},
+		{name: "ShareGPT", has: []string{"conversations"}, read: (*session).shareGPT},
 		{name: "xLAM", has: []string{"answers", "tools", "query"}, read: (*session).xlam},
-		{name: "Gemini CLI session", has: []string{"sessionId", "messages"}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("messages")) }},
+		{name: "Gemini CLI session", has: []string{"sessionId", "messages"}, is: func(v rawjson.Value) bool {
+			first := firstOf(v.Get("messages"))
+			return v.Get("projectHash").Exists() || !first.Get("role").Exists() && slices.Contains([]string{"gemini", "user"}, first.Get("type").Str())
+		}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("messages")) }},
 		{name: "Gemini CLI session", has: []string{"type=gemini", "content"}, session: true, local: true, pieces: true, read: (*session).message},
 		{name: "Gemini CLI session", has: []string{"$set"}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("$set").Get("messages")) }},
 		{name: "opencode export", has: []string{"info", "messages"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("messages"), "parts") }, session: true, local: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("messages")) }},
@@ -159,10 +162,16 @@ func init() { // the readers use the table
 
 // hasAny reports whether a list begins with an object with one of some members.
 func hasAny(list rawjson.Value, keys ...string) bool {
+	first := firstOf(list)
+	return slices.ContainsFunc(keys, func(key string) bool { return first.Get(key).Exists() })
+}
+
+// firstOf returns the first element of a list.
+func firstOf(list rawjson.Value) rawjson.Value {
 	for e := range list.Each() {
-		return slices.ContainsFunc(keys, func(key string) bool { return e.Get(key).Exists() })
+		return e
 	}
-	return false
+	return rawjson.Value{}
 }
 
 // each reads the records in a list.
@@ -184,6 +193,13 @@ func (s *session) record(v rawjson.Value) bool {
 	}
 	s.form, s.local = f, f.local
 	if f.read != nil {
+		if firstAt(v, toolPlaces).Exists() {
+			before := s.tools
+			if found := toolsIn.Get(thin(v)); found != nil {
+				s.tools = found
+			}
+			defer func() { s.tools = before }()
+		}
 		f.read(s, v)
 	} else if len(f.answer) > 0 {
 		turns, err := f.turns(v, nil)
@@ -193,16 +209,6 @@ func (s *session) record(v rawjson.Value) bool {
 		s.adopt(turns, err)
 	}
 	return true
-}
-
-// withTools reads what belongs to a record that has its tools.
-func (s *session) withTools(v rawjson.Value, read func()) {
-	before := s.tools
-	if found := toolsIn.Get(thin(v)); found != nil {
-		s.tools = found
-	}
-	read()
-	s.tools = before
 }
 
 // codex reads a line of a rollout. Its events and compacted histories repeat the calls.
@@ -433,6 +439,7 @@ func (s *session) sample(v rawjson.Value) {
 
 // shareGPT reads a conversation of a data set.
 func (s *session) shareGPT(v rawjson.Value) {
+	before := s.tools
 	for m := range v.Get("conversations").Each() {
 		switch role := firstText(m, "from", "role"); role {
 		case "system":
@@ -450,6 +457,7 @@ func (s *session) shareGPT(v rawjson.Value) {
 			s.message(m)
 		}
 	}
+	s.tools = before
 }
 
 // xlamTypes are the types of JSON Schema for the types of Python in xLAM's tools.
