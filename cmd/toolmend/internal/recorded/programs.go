@@ -261,7 +261,7 @@ func (s *session) run(v rawjson.Value) {
 	if s.runTypes[id] == "llm" {
 		s.answer(find(v, "outputs"))
 	} else if !v.Get("parent_run_id").Exists() || v.Get("parent_run_id").Kind() == rawjson.Null {
-		root, before := newSession(s.file, map[string]bool{}), newSession(s.file, nil)
+		root, before := newSession(s.file, map[callKey]bool{}), newSession(s.file, nil)
 		before.messages(find(v, "inputs/messages"))
 		for _, t := range before.turns {
 			for _, c := range t.Calls {
@@ -413,7 +413,7 @@ func joined(v any) string {
 // sample reads a sample of Inspect. Its messages and its events have the same calls.
 func (s *session) sample(v rawjson.Value) {
 	seen, before := s.seen, s.tools
-	s.seen, s.texts = map[string]bool{}, v.Get("attachments")
+	s.seen, s.texts = map[callKey]bool{}, v.Get("attachments")
 	var found []middleware.Tool
 	for e := range v.Get("events").Each() {
 		for _, t := range tools(e.Get("tools")) {

@@ -39,7 +39,7 @@ type Reader struct {
 // NewReader returns a reader of r, whose lines are said to come from file.
 // gzip is undone, whatever the file is called.
 func NewReader(file string, r io.Reader) *Reader {
-	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, map[string]bool{})}
+	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, map[callKey]bool{})}
 }
 
 // All yields the results of Next up to the end.

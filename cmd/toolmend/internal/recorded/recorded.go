@@ -163,7 +163,7 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		return nil, errors.New("tool_calls is " + article(calls.Kind()) + ", which is not expected there")
 	}
 	skipped := SkippedUnknown
-	s := newSession(l.File, map[string]bool{})
+	s := newSession(l.File, map[callKey]bool{})
 	s.line = l.N
 	for _, r := range records(v) {
 		f := formOf(r)

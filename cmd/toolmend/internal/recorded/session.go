@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
@@ -15,11 +16,11 @@ import (
 type session struct {
 	line     int // of the record that is read
 	file     string
-	form     *form           // of the record that is read
-	seen     map[string]bool // calls of all files of a command; nil: a repeat counts
-	local    bool            // a call counts once in the file, whatever its id looks like
+	form     *form            // of the record that is read
+	seen     map[callKey]bool // calls of all files of a command; nil: a repeat counts
+	local    bool             // a call counts once in the file, whatever its id looks like
 	turns    []*Turn
-	late     []*Turn // they count only if there are no others: they would repeat these
+	late     []*Turn // of their calls those count that no other turn has
 	byKey    map[string]*Turn
 	open     *Turn // gets calls that no message holds together
 	tools    []middleware.Tool
@@ -33,7 +34,7 @@ type session struct {
 	partly   bool // tools are some of those that the model had
 }
 
-func newSession(file string, seen map[string]bool) *session {
+func newSession(file string, seen map[callKey]bool) *session {
 	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
 }
 
@@ -114,21 +115,27 @@ func (s *session) repeated(key string, c middleware.ToolCall) bool {
 	if s.seen == nil || c.ID == "" {
 		return false
 	}
-	what := c.ID + "\x00" + c.Name + "\x00" + c.Arguments
-	var keys []string
-	if last := strings.LastIndexAny(c.ID, "_:.-"); len(c.ID)-last > 6 {
-		keys = append(keys, what)
-	} else if key != "" {
-		keys = append(keys, key+"\x00"+what)
+	within := "" // every file
+	if last := strings.LastIndexAny(c.ID, "_:.-"); len(c.ID)-last <= 6 {
+		if within = key; key == "" {
+			if within = s.file; !s.local {
+				return false
+			}
+		}
 	}
-	if s.local {
-		keys = append(keys, s.file+"\x00"+what)
-	}
-	again := slices.ContainsFunc(keys, func(k string) bool { return s.seen[k] })
-	for _, k := range keys {
-		s.seen[k] = true
-	}
+	k := KeyOf(within, c)
+	again := s.seen[k]
+	s.seen[k] = true
 	return again
+}
+
+type callKey = [16]byte
+
+// KeyOf returns what is the same for equal calls of a file or another whole. Arguments that
+// differ in white space alone are equal: programs print them anew.
+func KeyOf(within string, c middleware.ToolCall) callKey {
+	sum := sha256.Sum256([]byte(within + "\x00" + c.ID + "\x00" + c.Name + "\x00" + rawjson.Canonical(c.Arguments)))
+	return callKey(sum[:16])
 }
 
 // again counts a repeat. Where the repeat has the tools and the call does not, it gets them.
@@ -143,11 +150,25 @@ func (s *session) again(c middleware.ToolCall, tools []middleware.Tool) {
 
 // take reads the turns with calls that s has collected, and forgets them.
 func (s *session) take() (out []Turn) {
-	all := s.turns
-	if !slices.ContainsFunc(all, func(t *Turn) bool { return len(t.Calls) > 0 }) {
-		all = s.late
+	read := map[string]bool{}
+	for _, t := range s.turns {
+		for _, c := range t.Calls {
+			read[c.ID] = true
+		}
 	}
-	for _, t := range all {
+	for _, t := range s.late {
+		late := *t
+		late.Calls, late.Outcomes = nil, nil
+		for i, c := range t.Calls {
+			if len(read) > 0 && (c.ID == "" || read[c.ID]) {
+				s.repeats++
+				continue
+			}
+			late.Calls, late.Outcomes = append(late.Calls, c), append(late.Outcomes, t.Outcomes[i])
+		}
+		s.turns = append(s.turns, &late)
+	}
+	for _, t := range s.turns {
 		if len(t.Calls) == 0 {
 			continue
 		}
