@@ -90,7 +90,7 @@ func (r *Reader) finish() {
 	r.ended = true
 	s := r.session
 	if r.cut != nil {
-		if s.form != nil {
+		if s.form != nil && r.unended && endsEarly(r.cut.Text) {
 			r.cut.skip = SkippedCut
 		}
 		r.queue, r.cut = append(r.queue, lineOrError{*r.cut, nil}), nil

@@ -124,8 +124,8 @@ func init() { // the readers use the table
 			s.item(v.Get("message").Get("payload"))
 		}},
 		{name: "Kimi session", has: []string{"message/type=ToolCallPart", "message/payload"}, session: true, local: true, read: func(s *session, v rawjson.Value) {
-			if n := len(s.turns); n > 0 && len(s.turns[n-1].Calls) > 0 {
-				s.turns[n-1].Calls[0].Arguments += text(v.Get("message").Get("payload").Get("arguments_part"))
+			if n := len(s.turns); n > 0 {
+				s.turns[n-1].rest = append(s.turns[n-1].rest, text(v.Get("message").Get("payload").Get("arguments_part"))...)
 			}
 		}},
 		{name: "pydantic-ai messages", has: []string{"kind", "parts"}, read: (*session).message},
@@ -528,7 +528,7 @@ func (s *session) mcp(v rawjson.Value) {
 		s.tools = append(s.tools, tools(list)...)
 	}
 	if r := v.Get("result"); r.Get("isError").Raw() == "true" || v.Get("error").Exists() {
-		s.outcomes[id] = OutcomeError
+		s.became(id, OutcomeError)
 	}
 }
 

@@ -182,6 +182,12 @@ func TestPrograms(t *testing.T) {
 {"attributes":{"gen_ai.output.messages":[{"role":"assistant","parts":[{"type":"tool_call","id":"c2","name":"mul","arguments":{}}]}]}}`, []string{`mul {}`, `add {}`}},
 		"Inspect, printed anew": {`{"eval":{},"samples":[{"id":1,"epoch":1,"target":"x","messages":[{"role":"assistant","tool_calls":[{"id":"call_abcdefgh","function":"add","arguments":{"a": 1}}]}],"events":[{"event":"model","output":{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"call_abcdefgh","function":"add","arguments":{
 "a":1}}]}}]}}]}]}`, []string{`add {"a": 1}`}},
+		"an id in three messages": {`{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"Bash","input":{}}]}}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":true,"content":"x"}]}}
+{"type":"assistant","message":{"id":"m2","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"Bash","input":{}}]}}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":true,"content":"x"}]}}
+{"type":"assistant","message":{"id":"m3","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"Bash","input":{}}]}}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":false,"content":"x"}]}}`, []string{`Bash {} error`, `Bash {} error`, `Bash {}`}},
 		"HTTP, relative URL":      {`{"request":{"method":"POST","url":"/v1/responses","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"status":200,"body":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}}`, []string{`add {} {"type":"object"}`}},
 		"HTTP, path of a gateway": {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}`, []string{`add {} {"type":"object"}`}},
 		"MCP": {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}
@@ -224,19 +230,21 @@ func TestRepeatsAcrossFiles(t *testing.T) {
 func TestCallsThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"no name":             {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","arguments":{}}]}]}`, "f:1: a tool call without a name: its members are id, arguments"},
-		"unknown arguments":   {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","name":"x","params":{"a":1}}]}]}`, `f:1: a call of "x" with arguments under no known member: its members are id, name, params`},
-		"codex exec":          {`{"type":"item.completed","item":{"type":"mcp_tool_call","server":"s","tool":"t","arguments":{}}}`, "f:1: the output of codex exec --json does not have the calls as the model sent them"},
-		"OpenHands":           {`{"id":1,"source":"agent","action":"run","args":{"command":"ls"}}`, "f:1: an action of OpenHands without tool_call_metadata"},
-		"Hermes, no JSON":     {`{"conversations":[{"from":"gpt","value":"<tool_call>{'name': 'x'}</tool_call>"}]}`, "f:1: a <tool_call> in a text that is not JSON"},
-		"ShareGPT, no JSON":   {`{"conversations":[{"from":"function_call","value":"add(1)"}]}`, "f:1: a message function_call that is not JSON"},
-		"tau2, voice":         {`{"simulations":[{"id":"1","ticks":[{"tool_calls":[{"name":"x","arguments":{}}]}]}]}`, "f:1: a record in a list that may have calls, in no form that is read: its members are id, ticks"},
-		"HTTP, other form":    {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":{"result":{"message":{"tool_calls":[{}]}}}}}`, "f:1: response: neither a whole answer"},
-		"HTTP, Converse":      {`{"request":{"method":"POST","url":"https://h.test/model/x/converse","body":{"messages":[]}},"response":{"status":200,"body":{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f","input":{}}}]}}}}}`, "f:1: response: neither a whole answer"},
-		"HTTP, cut off":       {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":"{\"choices\":[{\"message\":{\"tool_calls\":[{"}}`, "f:1: response: neither a whole answer"},
-		"HTTP, no answer":     {`{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","body":{"messages":[]}},"response":{"status":200}}`, "f:1: a request without a response"},
-		"a number as a call":  {`{"messages":[{"role":"assistant","tool_calls":[1]}]}`, "f:1: tool_calls has a number"},
-		"a text as the calls": {`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "f:1: tool_calls is of kind string"},
+		"no name":               {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","arguments":{}}]}]}`, "f:1: a tool call without a name: its members are id, arguments"},
+		"unknown arguments":     {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","name":"x","params":{"a":1}}]}]}`, `f:1: a call of "x" with arguments under no known member: its members are id, name, params`},
+		"codex exec":            {`{"type":"item.completed","item":{"type":"mcp_tool_call","server":"s","tool":"t","arguments":{}}}`, "f:1: the output of codex exec --json does not have the calls as the model sent them"},
+		"OpenHands":             {`{"id":1,"source":"agent","action":"run","args":{"command":"ls"}}`, "f:1: an action of OpenHands without tool_call_metadata"},
+		"Hermes, no JSON":       {`{"conversations":[{"from":"gpt","value":"<tool_call>{'name': 'x'}</tool_call>"}]}`, "f:1: a <tool_call> in a text that is not JSON"},
+		"ShareGPT, no JSON":     {`{"conversations":[{"from":"function_call","value":"add(1)"}]}`, "f:1: a message function_call that is not JSON"},
+		"tau2, voice":           {`{"simulations":[{"id":"1","ticks":[{"tool_calls":[{"name":"x","arguments":{}}]}]}]}`, "f:1: a record in a list that may have calls, in no form that is read: its members are id, ticks"},
+		"HTTP, other form":      {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":{"result":{"message":{"tool_calls":[{}]}}}}}`, "f:1: response: neither a whole answer"},
+		"HTTP, Converse":        {`{"request":{"method":"POST","url":"https://h.test/model/x/converse","body":{"messages":[]}},"response":{"status":200,"body":{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f","input":{}}}]}}}}}`, "f:1: response: neither a whole answer"},
+		"HTTP, cut off":         {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":"{\"choices\":[{\"message\":{\"tool_calls\":[{"}}`, "f:1: response: neither a whole answer"},
+		"HTTP, no answer":       {`{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","body":{"messages":[]}},"response":{"status":200}}`, "f:1: a request without a response"},
+		"a line that is broken": {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":assistant"}`, "f:2: not JSON"},
+		"a line with an end":    {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":"assis` + "\n", "f:2: not JSON"},
+		"a number as a call":    {`{"messages":[{"role":"assistant","tool_calls":[1]}]}`, "f:1: tool_calls has a number"},
+		"a text as the calls":   {`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "f:1: tool_calls is of kind string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

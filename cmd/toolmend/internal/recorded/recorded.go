@@ -44,7 +44,8 @@ type Turn struct {
 	Session bool // of an agent that worked for a person
 	Line    int  // of the file; 0: the line that was read
 
-	key string
+	key  string
+	rest []byte // of the arguments of the first call
 }
 
 // Served is what `toolmend serve --record` writes beside the calls of an attempt.

@@ -22,7 +22,8 @@ type session struct {
 	turns    []*Turn
 	late     []*Turn // of their calls those count that no other turn has
 	byKey    map[string]*Turn
-	open     *Turn // gets calls that no message holds together
+	byID     map[string]place // of the last call with each id
+	open     *Turn            // gets calls that no message holds together
 	tools    []middleware.Tool
 	runTools map[string][]middleware.Tool // of requests that come before their answers, by id
 	runTypes map[string]string
@@ -34,8 +35,14 @@ type session struct {
 	partly   bool // tools are some of those that the model had
 }
 
+// place is where a call is.
+type place struct {
+	turn *Turn
+	call int
+}
+
 func newSession(file string, seen map[callKey]bool) *session {
-	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
+	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, byID: map[string]place{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
 }
 
 // turn returns the turn with a key, or begins one.
@@ -77,7 +84,8 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 		outcome = outcomeOf(v.Get("toolInvocation"))
 	}
 	c.Arguments = s.attached(c.Arguments)
-	if i := slices.IndexFunc(t.Calls, func(o middleware.ToolCall) bool { return o.ID == c.ID && c.ID != "" }); i >= 0 && t.key != "" {
+	if at := s.byID[c.ID]; t.key != "" && at.turn == t && at.call < len(t.Calls) && t.Calls[at.call].ID == c.ID {
+		i := at.call
 		if c.Arguments != "" {
 			t.Calls[i] = c
 		}
@@ -87,6 +95,9 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 	if s.repeated(t.key, c) {
 		s.again(c, t.Tools)
 		return
+	}
+	if c.ID != "" {
+		s.byID[c.ID] = place{t, len(t.Calls)}
 	}
 	t.Calls, t.Outcomes = append(t.Calls, c), append(t.Outcomes, outcome)
 }
@@ -141,10 +152,8 @@ func KeyOf(within string, c middleware.ToolCall) callKey {
 // again counts a repeat. Where the repeat has the tools and the call does not, it gets them.
 func (s *session) again(c middleware.ToolCall, tools []middleware.Tool) {
 	s.repeats++
-	for _, t := range s.turns {
-		if tools != nil && t.NoTools && slices.ContainsFunc(t.Calls, func(o middleware.ToolCall) bool { return o.ID == c.ID }) {
-			t.Tools, t.NoTools = tools, false
-		}
+	if t := s.byID[c.ID].turn; t != nil && t.NoTools && tools != nil {
+		t.Tools, t.NoTools = tools, false
 	}
 }
 
@@ -172,6 +181,7 @@ func (s *session) take() (out []Turn) {
 		if len(t.Calls) == 0 {
 			continue
 		}
+		t.Calls[0].Arguments += string(t.rest)
 		if t.Tools == nil && s.tools != nil {
 			t.Tools, t.NoTools = s.tools, false
 		}
@@ -188,10 +198,10 @@ func (s *session) take() (out []Turn) {
 				t.Outcomes[i] = s.outcomes[c.ID]
 			}
 		}
-		t.key = ""
+		t.key, t.rest = "", nil
 		out = append(out, *t)
 	}
-	s.turns, s.late, s.byKey, s.open = nil, nil, map[string]*Turn{}, nil
+	s.turns, s.late, s.byKey, s.byID, s.open = nil, nil, map[string]*Turn{}, map[string]place{}, nil
 	return out
 }
 
@@ -441,7 +451,7 @@ func (s *session) results(m rawjson.Value, role string) {
 				continue
 			}
 			if b.Get("part_kind").Str() == "retry-prompt" {
-				s.outcomes[id] = OutcomeError
+				s.became(id, OutcomeError)
 				continue
 			}
 			s.result(b, id)
@@ -451,6 +461,15 @@ func (s *session) results(m rawjson.Value, role string) {
 
 func (s *session) result(v rawjson.Value, id string) {
 	if o := outcomeOf(v); o != "" && id != "" {
+		s.became(id, o)
+	}
+}
+
+// became notes what became of a call: of the last one with the id, else of one to come.
+func (s *session) became(id string, o Outcome) {
+	if at := s.byID[id]; at.turn != nil && at.call < len(at.turn.Outcomes) {
+		at.turn.Outcomes[at.call] = o
+	} else {
 		s.outcomes[id] = o
 	}
 }
@@ -503,6 +522,9 @@ func (s *session) adopt(turns []Turn, err error) {
 			if s.repeated("", c) {
 				s.again(c, t.Tools)
 				continue
+			}
+			if c.ID != "" {
+				s.byID[c.ID] = place{&kept, len(kept.Calls)}
 			}
 			kept.Calls = append(kept.Calls, c)
 			if kept.Outcomes = append(kept.Outcomes, ""); i < len(t.Outcomes) {
