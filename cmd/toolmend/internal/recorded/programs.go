@@ -23,7 +23,7 @@ func init() { // the readers use the table
 	programs = []form{
 		{name: "Codex rollout", has: []string{"timestamp", "type", "payload"}, session: true, local: true, read: (*session).codex},
 		{name: "Codex rollout", has: []string{"record_type"}, session: true, local: true},
-		{name: "output of codex exec --json", has: []string{"type", "item/type"}, read: func(s *session, v rawjson.Value) {
+		{name: "output of codex exec --json", has: []string{"type", "item/type"}, is: func(v rawjson.Value) bool { return strings.HasPrefix(v.Get("type").Str(), "item.") }, read: func(s *session, v rawjson.Value) {
 			if kind := v.Get("item").Get("type").Str(); kind == "mcp_tool_call" || kind == "command_execution" {
 				s.fail(errors.New("the output of codex exec --json does not have the calls as the model sent them: read the rollout in ~/.codex/sessions"))
 			}
@@ -330,7 +330,7 @@ func nested(v rawjson.Value, prefix string) string {
 	root := map[string]any{}
 	for m := range v.Each() {
 		if key := strings.TrimPrefix(m.Key(), "attributes."); key == prefix || strings.HasPrefix(key, prefix+".") || strings.HasPrefix(prefix, key+".") {
-			put(root, key, m)
+			put(root, key, m, 0)
 		}
 	}
 	var at any = root
@@ -340,18 +340,31 @@ func nested(v rawjson.Value, prefix string) string {
 			return ""
 		}
 	}
-	if in, ok := jsonIn(joined(at)); ok && in.Kind() == rawjson.String { // Langfuse and others keep lists as texts
+	var b strings.Builder
+	join(&b, at)
+	if in, ok := jsonIn(b.String()); ok && in.Kind() == rawjson.String { // Langfuse and others keep lists as texts
 		return in.Str()
 	}
-	return joined(at)
+	return b.String()
 }
 
+// maxDots is how deep names with dots, and objects with such names, are read.
+const maxDots = 64
+
 // put puts a value into an object at a name with dots.
-func put(into map[string]any, key string, v rawjson.Value) {
+func put(into map[string]any, key string, v rawjson.Value, depth int) {
+	if strings.Count(key, ".") > maxDots {
+		return
+	}
 	for {
 		name, rest, more := strings.Cut(key, ".")
-		if !more {
-			into[key] = undotted(v)
+		switch {
+		case more:
+		case name == "arguments", name == "input", name == "args", name == "json_schema":
+			into[name] = v.Raw()
+			return
+		default:
+			into[name] = undotted(v, depth)
 			return
 		}
 		in, ok := into[name].(map[string]any)
@@ -363,51 +376,52 @@ func put(into map[string]any, key string, v rawjson.Value) {
 	}
 }
 
-// undotted returns a value as joined takes it.
-func undotted(v rawjson.Value) any {
-	switch v.Kind() {
-	case rawjson.Object:
-		out := map[string]any{}
+// undotted returns a value as join takes it.
+func undotted(v rawjson.Value, depth int) any {
+	out, n := map[string]any{}, 0
+	switch kind := v.Kind(); {
+	case depth > maxDots:
+	case kind == rawjson.Object:
 		for m := range v.Each() {
-			put(out, m.Key(), m)
+			put(out, m.Key(), m, depth+1)
 		}
 		return out
-	case rawjson.Array:
-		out, n := map[string]any{}, 0
+	case kind == rawjson.Array && !v.Empty():
 		for e := range v.Each() {
-			out[strconv.Itoa(n)], n = undotted(e), n+1
+			out[strconv.Itoa(n)], n = undotted(e, depth+1), n+1
 		}
-		if n > 0 {
-			return out
-		}
+		return out
 	}
 	return v.Raw()
 }
 
-// joined returns the JSON of an object, a list, or JSON.
-func joined(v any) string {
+// join writes the JSON of an object, a list, or JSON.
+func join(b *strings.Builder, v any) {
 	at, ok := v.(map[string]any)
 	if !ok {
-		return v.(string)
+		b.WriteString(v.(string))
+		return
 	}
 	keys := slices.SortedFunc(maps.Keys(at), func(a, b string) int {
 		x, _ := strconv.Atoi(a)
 		y, _ := strconv.Atoi(b)
 		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
 	})
-	isList := len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { _, err := strconv.Atoi(key); return err != nil })
-	var parts []string
-	for _, key := range keys {
-		if part := joined(at[key]); isList {
-			parts = append(parts, part)
-		} else {
-			parts = append(parts, rawjson.Quote(key)+":"+part)
+	ends := "{}"
+	if len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { _, err := strconv.Atoi(key); return err != nil }) {
+		ends = "[]"
+	}
+	b.WriteByte(ends[0])
+	for i, key := range keys {
+		if i > 0 {
+			b.WriteByte(',')
 		}
+		if ends == "{}" {
+			b.WriteString(rawjson.Quote(key) + ":")
+		}
+		join(b, at[key])
 	}
-	if isList {
-		return "[" + strings.Join(parts, ",") + "]"
-	}
-	return "{" + strings.Join(parts, ",") + "}"
+	b.WriteByte(ends[1])
 }
 
 // sample reads a sample of Inspect. Its messages and its events have the same calls.

@@ -188,8 +188,9 @@ func TestPrograms(t *testing.T) {
 {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":true,"content":"x"}]}}
 {"type":"assistant","message":{"id":"m3","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"Bash","input":{}}]}}
 {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":false,"content":"x"}]}}`, []string{`Bash {} error`, `Bash {} error`, `Bash {}`}},
-		"HTTP, relative URL":      {`{"request":{"method":"POST","url":"/v1/responses","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"status":200,"body":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}}`, []string{`add {} {"type":"object"}`}},
-		"HTTP, path of a gateway": {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}`, []string{`add {} {"type":"object"}`}},
+		"OpenInference, arguments": {`{"attributes":{"openinference":{"span":{"kind":"LLM"}},"llm":{"output_messages":[{"message":{"role":"assistant","tool_calls":[{"tool_call":{"function":{"name":"add","arguments":{"0":1,"x.y":{}}}}}]}}]}}}`, []string{`add {"0":1,"x.y":{}}`}},
+		"HTTP, relative URL":       {`{"request":{"method":"POST","url":"/v1/responses","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"status":200,"body":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}}`, []string{`add {} {"type":"object"}`}},
+		"HTTP, path of a gateway":  {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}`, []string{`add {} {"type":"object"}`}},
 		"MCP": {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}
 {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}}
 {"method":"tools/call","id":2,"jsonrpc":"2.0","params":{"name":"add","arguments":{"a":1}}}
@@ -260,18 +261,22 @@ func TestCallsThatAreNotRead(t *testing.T) {
 func TestNoCalls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"arguments of an event":         {`{"type":"tool.execution_start","data":{"arguments":{"name":"x","arguments":{}}}}`, string(recorded.SkippedUnknown)},
-		"a prompt of MCP":               {`{"name":"x","arguments":[{"name":"a"}]}`, string(recorded.SkippedUnknown)},
-		"a call that the provider runs": {`{"role":"assistant","content":[{"type":"mcp_call","id":"m","name":"x","arguments":"{}"},{"type":"server_tool_use","id":"s","name":"x","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"a task":                        {`{"name":"x","input":"text","expected":1}`, string(recorded.SkippedUnknown)},
-		"ui_messages":                   {`{"ts":1,"type":"say","say":"tool","text":"{\"tool\":\"readFile\"}"}`, string(recorded.SkippedUnknown)},
-		"a tool":                        {`{"name":"x","parameters":{"type":"object"}}`, string(recorded.SkippedUnknown)},
-		"a tool span":                   {`{"run_type":"tool","id":"r","inputs":{"name":"x","arguments":{}}}`, string(recorded.SkippedNoCalls)},
-		"a result":                      {`{"role":"tool","tool_call_id":"c","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"the user's call":               {`{"role":"user","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"a HAR without an answer":       {`{"log":{"entries":[{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","postData":{"text":"{\"messages\":[]}"}},"response":{"status":0,"content":{"size":0}}}]}}`, string(recorded.SkippedNoCalls)},
-		"another request":               {`{"request":{"method":"POST","url":"https://h.test/v1/embeddings","body":{"input":"x"}},"response":{"status":200,"body":{"data":[]}}}`, string(recorded.SkippedNoCalls)},
-		"Cline before 2026":             {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
+		"arguments of an event":                 {`{"type":"tool.execution_start","data":{"arguments":{"name":"x","arguments":{}}}}`, string(recorded.SkippedUnknown)},
+		"a prompt of MCP":                       {`{"name":"x","arguments":[{"name":"a"}]}`, string(recorded.SkippedUnknown)},
+		"a call that the provider runs":         {`{"role":"assistant","content":[{"type":"mcp_call","id":"m","name":"x","arguments":"{}"},{"type":"server_tool_use","id":"s","name":"x","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a task":                                {`{"name":"x","input":"text","expected":1}`, string(recorded.SkippedUnknown)},
+		"ui_messages":                           {`{"ts":1,"type":"say","say":"tool","text":"{\"tool\":\"readFile\"}"}`, string(recorded.SkippedUnknown)},
+		"a tool":                                {`{"name":"x","parameters":{"type":"object"}}`, string(recorded.SkippedUnknown)},
+		"a tool span":                           {`{"run_type":"tool","id":"r","inputs":{"name":"x","arguments":{}}}`, string(recorded.SkippedNoCalls)},
+		"a result":                              {`{"role":"tool","tool_call_id":"c","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"the user's call":                       {`{"role":"user","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a HAR without an answer":               {`{"log":{"entries":[{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","postData":{"text":"{\"messages\":[]}"}},"response":{"status":0,"content":{"size":0}}}]}}`, string(recorded.SkippedNoCalls)},
+		"another request":                       {`{"request":{"method":"POST","url":"https://h.test/v1/embeddings","body":{"input":"x"}},"response":{"status":200,"body":{"data":[]}}}`, string(recorded.SkippedNoCalls)},
+		"dots":                                  {`{"llm.output_messages.` + strings.Repeat("a.", 65) + `a":1}`, string(recorded.SkippedUnknown)},
+		"an event of OpenAI Responses":          {`{"type":"response.output_item.done","item":{"type":"mcp_tool_call"}}`, string(recorded.SkippedUnknown)},
+		"a call that the AI SDK's provider ran": {`{"role":"assistant","parts":[{"type":"tool-search","toolCallId":"c","state":"output-available","providerExecuted":true,"input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a Chrome trace":                        {`{"name":"RunTask","ph":"X","args":{}}`, string(recorded.SkippedUnknown)},
+		"Cline before 2026":                     {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
