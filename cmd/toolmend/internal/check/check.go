@@ -123,24 +123,27 @@ func (c *check) run(ctx context.Context, stdin io.Reader) {
 }
 
 // filesIn returns the files of a directory that may be logs, in the order of their names; of
-// another name, itself.
-func filesIn(name string) (files []string, err error) {
-	if info, failed := os.Stat(name); failed != nil || !info.IsDir() {
+// another name, itself. It follows links to files. The error joins those of directories that
+// cannot be read.
+func filesIn(name string) (files []string, failed error) {
+	root, err := filepath.EvalSymlinks(name)
+	if info, e := os.Stat(name); err != nil || e != nil || !info.IsDir() {
 		return []string{name}, nil
 	}
-	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		failed = errors.Join(failed, err)
 		switch filepath.Ext(strings.TrimSuffix(path, ".gz")) {
 		case ".json", ".jsonl", ".ndjson", ".traj", ".har":
-			if err == nil && d.Type().IsRegular() {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 				files = append(files, path)
 			}
 		}
-		return err
+		return nil
 	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: the directory has no file with an end that logs have: .json, .jsonl, .ndjson, .traj or .har", name)
+	if failed == nil && len(files) == 0 {
+		failed = fmt.Errorf("%s: the directory has no file with an end that logs have: .json, .jsonl, .ndjson, .traj or .har", name)
 	}
-	return files, err
+	return files, failed
 }
 
 // fileRead counts what was read of one file.
@@ -180,7 +183,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader, inDirect
 	switch r := c.read; {
 	case r.calls == 0 && r.unknown > 0 && !inDirectory:
 		c.complain(fmt.Errorf("%s: not a form that is read, so nothing of it was checked: %s; see toolmend check -h for the forms", label, r.first))
-	case r.unread > 0 && !inDirectory:
+	case r.unread > 0:
 		c.complain(fmt.Errorf("%s: %s left out that may have calls, in no form that is read: %s", label, text.Plural(r.unread, "record"), r.first))
 	}
 	return nil

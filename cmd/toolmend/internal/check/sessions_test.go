@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,4 +75,34 @@ func TestUnreadRecords(t *testing.T) {
 	exec(t, dir, "", "check", "@/near").Require(t, cli.ExitFailed, "the members run_kind, dotted_order, trace_id, inputs, results")
 	exec(t, dir, "", "check", "@/nameless").Require(t, cli.ExitFailed, "@/nameless:1: a tool call without a name")
 	exec(t, dir, "", "check", "@/none").Require(t, cli.ExitFailed, "the directory has no file with an end that logs have")
+}
+
+// A directory is read with its links to files, and also by a link to it. A part that cannot be
+// read is named, and the others are read.
+func TestDirectory(t *testing.T) {
+	t.Parallel()
+	dir := clitest.DirWith(t, map[string]string{"log": `{"tool_calls":[{"name":"add","arguments":"{}"}],"tools":[{"name":"add","parameters":{"type":"object"}}]}`})
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	require.NoError(t, os.MkdirAll(in("logs/closed"), 0o700))
+	require.NoError(t, os.MkdirAll(in("unread"), 0o700))
+	require.NoError(t, os.WriteFile(in("unread/a.json"), []byte(`{"step":1,"llm":{"tool_calls":[{"name":"x"}]}}`), 0o600))
+	if err := errors.Join(os.Symlink(in("log"), in("logs/a.jsonl")), os.Symlink(in("logs"), in("link"))); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"@/logs", "@/link"} {
+		got := exec(t, dir, "", "check", name)
+		got.Require(t, cli.ExitOK, "")
+		require.Contains(t, got.Out, "1 call in 1 file")
+	}
+	exec(t, dir, "", "check", "@/unread").Require(t, cli.ExitFailed, "1 record left out that may have calls")
+	t.Run("closed", func(t *testing.T) {
+		require.NoError(t, os.Chmod(in("logs/closed"), 0))
+		t.Cleanup(func() { _ = os.Chmod(in("logs/closed"), 0o700) })
+		if _, err := os.ReadDir(in("logs/closed")); err == nil {
+			t.Skip("directories cannot be closed here")
+		}
+		got := exec(t, dir, "", "check", "@/logs")
+		got.Require(t, cli.ExitFailed, "closed: permission denied")
+		require.Contains(t, got.Out, "1 call in 1 file")
+	})
 }

@@ -105,8 +105,9 @@ func init() { // the readers use the table
 		{name: "OpenHands events", is: func(v rawjson.Value) bool {
 			return v.Get("source").Kind() == rawjson.String && (v.Get("action").Kind() == rawjson.String || v.Get("observation").Kind() == rawjson.String || strings.HasSuffix(v.Get("kind").Str(), "Event"))
 		}, session: true, local: true, pieces: true, read: (*session).openHands},
-		{name: "trajectory", has: []string{"history"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("history"), "role", "source") }, read: func(s *session, v rawjson.Value) { s.each(v.Get("history")) }},
-		{name: "OpenHands trajectory", has: []string{"trajectory"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("trajectory"), "source") }, read: func(s *session, v rawjson.Value) { s.each(v.Get("trajectory")) }},
+		{name: "trajectory", has: []string{"history"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("history"), "role", "source") }, session: true, read: func(s *session, v rawjson.Value) { s.each(v.Get("history")) }},
+		{name: "trajectory", has: []string{"trajectory_format", "messages"}, session: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("messages")) }},
+		{name: "OpenHands trajectory", has: []string{"trajectory"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("trajectory"), "source") }, session: true, read: func(s *session, v rawjson.Value) { s.each(v.Get("trajectory")) }},
 		{name: "Copilot CLI session", has: []string{"type=assistant.message", "data"}, session: true, local: true, pieces: true, read: (*session).message},
 		{name: "Copilot CLI session", has: []string{"type=tool.execution_complete", "data"}, session: true, local: true, read: func(s *session, v rawjson.Value) {
 			s.result(v.Get("data"), text(v.Get("data").Get("toolCallId")))
@@ -191,7 +192,7 @@ func (s *session) record(v rawjson.Value) bool {
 	if f == nil {
 		return false
 	}
-	s.form, s.local = f, f.local
+	s.form, s.local, s.session = f, f.local, s.session || f.session
 	if f.read != nil {
 		if firstAt(v, toolPlaces).Exists() {
 			before := s.tools

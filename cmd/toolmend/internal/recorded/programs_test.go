@@ -211,6 +211,35 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// The arguments in the logs of agents that worked for a person are the person's.
+func TestSessionForms(t *testing.T) {
+	t.Parallel()
+	const messages = `[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]}]`
+	for name, c := range map[string]struct {
+		file, text string
+		want       bool
+	}{
+		"messages":       {"f", messages, false},
+		"Cline":          {"tasks/1/api_conversation_history.json", messages, true},
+		"SWE-agent":      {"f", `{"history":` + messages + `,"trajectory":[]}`, true},
+		"mini-swe-agent": {"f", `{"messages":` + messages + `,"trajectory_format":"mini-swe-agent-1.1"}`, true},
+		"Codex of 2025":  {"f", `{"record_type":"state"}` + "\n" + `{"type":"function_call","name":"f","arguments":"{}","call_id":"c1"}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := 0
+			for line := range recorded.NewLog().Reader(c.file, strings.NewReader(c.text)).All() {
+				turns, _ := line.Turns(nil)
+				for _, turn := range turns {
+					require.Equal(t, c.want, turn.Session)
+					n++
+				}
+			}
+			require.Equal(t, 1, n)
+		})
+	}
+}
+
 func TestRepeatsAcrossFiles(t *testing.T) {
 	t.Parallel()
 	line := func(id, call string) string {

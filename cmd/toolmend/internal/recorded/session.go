@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,6 +34,7 @@ type session struct {
 	errs     []error // of records that could not be read
 	texts    rawjson.Value
 	partly   bool // tools are some of those that the model had
+	session  bool // of an agent that worked for a person
 }
 
 // place is where a call is.
@@ -42,7 +44,7 @@ type place struct {
 }
 
 func newSession(file string, seen map[callKey]bool) *session {
-	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, byID: map[string]place{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
+	return &session{file: file, seen: seen, session: filepath.Base(file) == "api_conversation_history.json", byKey: map[string]*Turn{}, byID: map[string]place{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
 }
 
 // turn returns the turn with a key, or begins one.
@@ -50,7 +52,7 @@ func (s *session) turn(key, model string) *Turn {
 	if t := s.byKey[key]; t != nil && key != "" {
 		return t
 	}
-	t := &Turn{Model: cmp.Or(model, s.model), Tools: s.tools, NoTools: s.tools == nil, Line: s.line, Session: s.form != nil && s.form.session, key: key}
+	t := &Turn{Model: cmp.Or(model, s.model), Tools: s.tools, NoTools: s.tools == nil, Line: s.line, key: key}
 	s.turns = append(s.turns, t)
 	if key != "" {
 		s.byKey[key] = t
@@ -198,7 +200,7 @@ func (s *session) take() (out []Turn) {
 				t.Outcomes[i] = s.outcomes[c.ID]
 			}
 		}
-		t.key, t.rest = "", nil
+		t.Session, t.key, t.rest = t.Session || s.session, "", nil
 		out = append(out, *t)
 	}
 	s.turns, s.late, s.byKey, s.byID, s.open = nil, nil, map[string]*Turn{}, map[string]place{}, nil
