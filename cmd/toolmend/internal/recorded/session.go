@@ -145,7 +145,7 @@ func (s *session) repeated(key string, c middleware.ToolCall) bool {
 type callKey = [16]byte
 
 // KeyOf returns what is the same for equal calls of a file or another whole. Arguments that
-// differ in white space alone are equal: programs print them anew.
+// differ only in white space, the order of keys or spelling are equal: programs print them anew.
 func KeyOf(within string, c middleware.ToolCall) callKey {
 	sum := sha256.Sum256([]byte(within + "\x00" + c.ID + "\x00" + c.Name + "\x00" + rawjson.Canonical(c.Arguments)))
 	return callKey(sum[:16])
