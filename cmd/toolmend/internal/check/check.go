@@ -19,6 +19,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // Limits on the messages about unreadable input.
@@ -77,7 +78,7 @@ type check struct {
 	progress *progress
 	log      *recorded.Log
 	sessions sessions
-	// unvalidated is the number of calls in files without any tools.
+	// unvalidated is the number of calls for which the log has no schema.
 	unvalidated int
 	answered    bool // a line has a call, whatever -model and -tool select
 	read        fileRead
@@ -122,33 +123,35 @@ func (c *check) run(ctx context.Context, stdin io.Reader) {
 }
 
 // filesIn returns the files of a directory that may be logs, in the order of their names; of
-// another name, itself.
-func filesIn(name string) (files []string, err error) {
-	if info, failed := os.Stat(name); failed != nil || !info.IsDir() {
+// another name, itself. It follows links to files. The error joins those of directories that
+// cannot be read.
+func filesIn(name string) (files []string, failed error) {
+	root, err := filepath.EvalSymlinks(name)
+	if info, e := os.Stat(name); err != nil || e != nil || !info.IsDir() {
 		return []string{name}, nil
 	}
-	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		failed = errors.Join(failed, err)
 		switch filepath.Ext(strings.TrimSuffix(path, ".gz")) {
 		case ".json", ".jsonl", ".ndjson", ".traj", ".har":
-			if err == nil && d.Type().IsRegular() {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 				files = append(files, path)
 			}
 		}
-		return err
+		return nil
 	})
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: the directory has no file with an end that logs have: .json, .jsonl, .ndjson, .traj or .har", name)
+	if failed == nil && len(files) == 0 {
+		failed = fmt.Errorf("%s: the directory has no file with an end that logs have: .json, .jsonl, .ndjson, .traj or .har", name)
 	}
-	return files, err
+	return files, failed
 }
 
 // fileRead counts what was read of one file.
 type fileRead struct {
-	calls     int
-	unknown   int    // records in no form that is read
-	unread    int    // of these, records that look as if they had calls
-	first     string // about the first of them
-	validated bool   // the tools of a call are known
+	calls   int
+	unknown int    // records in no form that is read
+	unread  int    // of these, records that look as if they had calls
+	first   string // about the first of them
 }
 
 // file reads one file to its end. A file of a directory may be something else than a log. It
@@ -180,25 +183,22 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader, inDirect
 	switch r := c.read; {
 	case r.calls == 0 && r.unknown > 0 && !inDirectory:
 		c.complain(fmt.Errorf("%s: not a form that is read, so nothing of it was checked: %s; see toolmend check -h for the forms", label, r.first))
-	case r.unread > 0 && !inDirectory:
+	case r.unread > 0:
 		c.complain(fmt.Errorf("%s: %s left out that may have calls, in no form that is read: %s", label, text.Plural(r.unread, "record"), r.first))
-	}
-	if c.read.calls > 0 && !c.read.validated {
-		c.unvalidated += c.read.calls
 	}
 	return nil
 }
 
 // lineResult is the result of one line.
 type lineResult struct {
-	steps    []report.Step  // the turns that match -model, with the calls that match -tool
-	measures []measuredTurn // of the turns with such a call
-	hints    []hintKey      // with -hints
-	tallies  []tally
-	calls    int           // before -tool selects
-	tools    bool          // the tools of a call are known
-	line     recorded.Line // of an err
-	err      error         // a recorded.Skipped, or the error of the line
+	steps       []report.Step  // the turns that match -model, with the calls that match -tool
+	measures    []measuredTurn // of the turns with such a call
+	hints       []hintKey      // with -hints
+	tallies     []tally
+	calls       int           // before -tool selects
+	unvalidated int           // of these, those without a schema
+	line        recorded.Line // of an err
+	err         error         // a recorded.Skipped, or the error of the line
 }
 
 // look validates one line. It runs concurrently, and so it changes nothing in c. -model
@@ -212,7 +212,14 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 	}
 	for i := range turns {
 		t := &turns[i]
-		f.calls, f.tools = f.calls+len(t.Calls), f.tools || !t.NoTools
+		f.calls += len(t.Calls)
+		for _, call := range t.Calls {
+			if t.NoTools || t.Session && slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool {
+				return tool.Name == call.Name && tool.Parameters == nil && tool.Kind == call.Kind
+			}) {
+				f.unvalidated++
+			}
+		}
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
 			continue
 		}
@@ -261,7 +268,7 @@ func (c *check) add(f lineResult) {
 	default:
 		c.answered = true
 	}
-	c.read.calls, c.read.validated = c.read.calls+f.calls, c.read.validated || f.tools
+	c.read.calls, c.unvalidated = c.read.calls+f.calls, c.unvalidated+f.unvalidated
 	for _, t := range f.tallies {
 		c.sessions.add(t)
 	}

@@ -10,12 +10,13 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // tally is one call of a session of an agent, and what became of it.
 type tally struct {
 	tool    string
-	call    string // the call and its file, which tells equal calls
+	call    [16]byte // the same for equal calls of a file
 	outcome recorded.Outcome
 }
 
@@ -23,7 +24,7 @@ type tally struct {
 func tallyOf(file string, t *recorded.Turn, tool string) (out []tally) {
 	for i, c := range t.Calls {
 		if strings.Contains(strings.ToLower(c.Name), tool) {
-			out = append(out, tally{c.Name, file + "\x00" + c.Name + "\x00" + c.Arguments, t.Outcomes[i]})
+			out = append(out, tally{c.Name, recorded.KeyOf(file, middleware.ToolCall{Name: c.Name, Arguments: c.Arguments}), t.Outcomes[i]})
 		}
 	}
 	return out
@@ -35,7 +36,7 @@ type sessionRow struct{ calls, errors, rejected, again int }
 // sessions count what became of calls. The zero value is empty.
 type sessions struct {
 	rows   map[string]*sessionRow
-	failed map[string]int // how often a call failed without a change
+	failed map[[16]byte]int // how often a call failed without a change
 }
 
 // maxFailed is how many failed calls are remembered.
@@ -43,7 +44,7 @@ const maxFailed = 100_000
 
 func (s *sessions) add(t tally) {
 	if s.rows == nil {
-		s.rows, s.failed = map[string]*sessionRow{}, map[string]int{}
+		s.rows, s.failed = map[string]*sessionRow{}, map[[16]byte]int{}
 	}
 	row := at(s.rows, t.tool)
 	row.calls++

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,15 +58,51 @@ func TestUnreadRecords(t *testing.T) {
 	t.Parallel()
 	good := clitest.Turn("m", "r", "add", `{"x":1}`)
 	dir := clitest.DirWith(t, map[string]string{
-		"some":     good + `{"step":1,"llm":{"tool_calls":[{"name":"x"}]}}` + "\n",
-		"notes":    good + `{"step":1,"note":"x"}` + "\n",
+		"some":  good + `{"step":1,"llm":{"tool_calls":[{"name":"x"}]}}` + "\n",
+		"notes": good + `{"step":1,"note":"x"}` + "\n",
+		"bare":  good + bareCall,
+		"partly": `{"timestamp":"T","type":"session_meta","payload":{"dynamic_tools":[{"name":"note","inputSchema":{"type":"object"}}]}}
+{"timestamp":"T","type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{}","call_id":"c1"}}
+{"timestamp":"T","type":"response_item","payload":{"type":"function_call","name":"note","arguments":"{}","call_id":"c2"}}`,
 		"near":     `{"run_kind":"x","dotted_order":"1","trace_id":"t","inputs":{},"results":{}}`,
 		"nameless": `{"messages":[{"role":"assistant","tool_calls":[{"id":"c","arguments":{}}]}],"tools":[]}`,
 	})
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "none"), 0o700))
 	exec(t, dir, "", "check", "@/some").Require(t, cli.ExitFailed, "@/some: 1 record left out that may have calls, in no form that is read: the first such record has the members step, llm")
+	exec(t, dir, "", "check", "@/bare").Require(t, cli.ExitFailed, "1 call not validated")
+	exec(t, dir, "", "check", "@/partly").Require(t, cli.ExitFailed, "1 call not validated")
 	exec(t, dir, "", "check", "@/notes").Require(t, cli.ExitOK, "")
 	exec(t, dir, "", "check", "@/near").Require(t, cli.ExitFailed, "the members run_kind, dotted_order, trace_id, inputs, results")
 	exec(t, dir, "", "check", "@/nameless").Require(t, cli.ExitFailed, "@/nameless:1: a tool call without a name")
 	exec(t, dir, "", "check", "@/none").Require(t, cli.ExitFailed, "the directory has no file with an end that logs have")
+}
+
+// A directory is read with its links to files, and also by a link to it. A part that cannot be
+// read is named, and the others are read.
+func TestDirectory(t *testing.T) {
+	t.Parallel()
+	dir := clitest.DirWith(t, map[string]string{"log": `{"tool_calls":[{"name":"add","arguments":"{}"}],"tools":[{"name":"add","parameters":{"type":"object"}}]}`})
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	require.NoError(t, os.MkdirAll(in("logs/closed"), 0o700))
+	require.NoError(t, os.MkdirAll(in("unread"), 0o700))
+	require.NoError(t, os.WriteFile(in("unread/a.json"), []byte(`{"step":1,"llm":{"tool_calls":[{"name":"x"}]}}`), 0o600))
+	if err := errors.Join(os.Symlink(in("log"), in("logs/a.jsonl")), os.Symlink(in("logs"), in("link"))); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"@/logs", "@/link"} {
+		got := exec(t, dir, "", "check", name)
+		got.Require(t, cli.ExitOK, "")
+		require.Contains(t, got.Out, "1 call in 1 file")
+	}
+	exec(t, dir, "", "check", "@/unread").Require(t, cli.ExitFailed, "1 record left out that may have calls")
+	t.Run("closed", func(t *testing.T) {
+		require.NoError(t, os.Chmod(in("logs/closed"), 0))
+		t.Cleanup(func() { _ = os.Chmod(in("logs/closed"), 0o700) })
+		if _, err := os.ReadDir(in("logs/closed")); err == nil {
+			t.Skip("directories cannot be closed here")
+		}
+		got := exec(t, dir, "", "check", "@/logs")
+		got.Require(t, cli.ExitFailed, "closed: permission denied")
+		require.Contains(t, got.Out, "1 call in 1 file")
+	})
 }

@@ -142,7 +142,7 @@ func clip(s string) string {
 // isCall reports whether a record or a block is surely a call: it says so, or it has a name
 // and arguments.
 func isCall(v rawjson.Value) bool {
-	if v.Kind() != rawjson.Object {
+	if v.Kind() != rawjson.Object || v.Get("providerExecuted").Raw() == "true" {
 		return false
 	}
 	switch kind := v.Get("type").Str(); {
@@ -169,7 +169,7 @@ func isFlat(v rawjson.Value) bool {
 	if v.Get("toolName").Kind() == rawjson.String && v.Get("toolCallId").Exists() {
 		return v.Get("input").Exists() || v.Get("args").Exists()
 	}
-	if kind := v.Get("type").Str(); v.Get("name").Kind() != rawjson.String || kind != "" && kind != "function" && kind != "tool" { // mcp_call, server_tool_use
+	if kind := v.Get("type").Str(); v.Get("name").Kind() != rawjson.String || v.Get("ph").Exists() || kind != "" && kind != "function" && kind != "tool" { // mcp_call, server_tool_use; a Chrome trace has ph
 		return false
 	}
 	for _, key := range []string{"arguments", "args", "input"} {

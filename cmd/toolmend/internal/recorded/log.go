@@ -11,10 +11,10 @@ import (
 
 // Log reads the files of one command. A call that several files have, because a session was
 // resumed or forked, counts once.
-type Log struct{ seen map[string]bool }
+type Log struct{ seen map[callKey]bool }
 
 // NewLog returns a Log that has read nothing.
-func NewLog() *Log { return &Log{map[string]bool{}} }
+func NewLog() *Log { return &Log{map[callKey]bool{}} }
 
 // Reader returns a reader as NewReader does.
 func (g *Log) Reader(file string, r io.Reader) *Reader {
@@ -90,7 +90,7 @@ func (r *Reader) finish() {
 	r.ended = true
 	s := r.session
 	if r.cut != nil {
-		if s.form != nil {
+		if s.form != nil && r.unended && endsEarly(r.cut.Text) {
 			r.cut.skip = SkippedCut
 		}
 		r.queue, r.cut = append(r.queue, lineOrError{*r.cut, nil}), nil

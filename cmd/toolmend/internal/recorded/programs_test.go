@@ -170,9 +170,27 @@ func TestPrograms(t *testing.T) {
 {"type":"context.append_loop_event","event":{"type":"tool.call","stepUuid":"s1","toolCallId":"Bash:0","name":"Bash","args":{"command":"ls"}}}
 {"type":"context.append_loop_event","event":{"type":"tool.result","toolCallId":"Bash:0","result":{"output":"x","isError":true}}}
 {"type":"context.append_message","message":{"role":"assistant","content":[],"toolCalls":[{"id":"Bash:0","name":"Bash","arguments":"{\"command\":\"ls\"}"}]}}`, []string{`Bash {"command":"ls"} error`}},
-		"Qwen Code": {`{"uuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"x"},{"functionCall":{"id":"call_1","name":"list","args":{"path":"a"}}}]}}`, []string{`list {"path":"a"}`}},
-		"HAR":       {`{"log":{"version":"1.2","creator":{},"entries":[{"request":{"method":"GET","url":"https://x.test/a.js"},"response":{"status":200,"content":{"text":"x"}}},{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","postData":{"mimeType":"application/json","text":"{\"model\":\"m\",\"messages\":[],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}}]}"}},"response":{"status":200,"content":{"mimeType":"application/json","encoding":"base64","text":"eyJjaG9pY2VzIjpbeyJmaW5pc2hfcmVhc29uIjoidG9vbF9jYWxscyIsIm1lc3NhZ2UiOnsicm9sZSI6ImFzc2lzdGFudCIsInRvb2xfY2FsbHMiOlt7ImlkIjoiYyIsInR5cGUiOiJmdW5jdGlvbiIsImZ1bmN0aW9uIjp7Im5hbWUiOiJhZGQiLCJhcmd1bWVudHMiOiJ7fSJ9fV19fV19"}}}]}}`, []string{`add {} {"type":"object"}`}},
-		"cassette":  {`{"version":1,"interactions":[{"request":{"method":"POST","uri":"https://h.test/v1/messages","body":{"string":"{\"model\":\"m\",\"messages\":[],\"tools\":[{\"name\":\"add\",\"input_schema\":{\"type\":\"object\"}}]}"}},"response":{"status":{"code":200,"message":"OK"},"body":{"string":"{\"type\":\"message\",\"role\":\"assistant\",\"stop_reason\":\"tool_use\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"add\",\"input\":{}}]}"}}}]}`, []string{`add {} {"type":"object"}`}},
+		"Qwen Code":                 {`{"uuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"x"},{"functionCall":{"id":"call_1","name":"list","args":{"path":"a"}}}]}}`, []string{`list {"path":"a"}`}},
+		"HAR":                       {`{"log":{"version":"1.2","creator":{},"entries":[{"request":{"method":"GET","url":"https://x.test/a.js"},"response":{"status":200,"content":{"text":"x"}}},{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","postData":{"mimeType":"application/json","text":"{\"model\":\"m\",\"messages\":[],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}}]}"}},"response":{"status":200,"content":{"mimeType":"application/json","encoding":"base64","text":"eyJjaG9pY2VzIjpbeyJmaW5pc2hfcmVhc29uIjoidG9vbF9jYWxscyIsIm1lc3NhZ2UiOnsicm9sZSI6ImFzc2lzdGFudCIsInRvb2xfY2FsbHMiOlt7ImlkIjoiYyIsInR5cGUiOiJmdW5jdGlvbiIsImZ1bmN0aW9uIjp7Im5hbWUiOiJhZGQiLCJhcmd1bWVudHMiOiJ7fSJ9fV19fV19"}}}]}}`, []string{`add {} {"type":"object"}`}},
+		"cassette":                  {`{"version":1,"interactions":[{"request":{"method":"POST","uri":"https://h.test/v1/messages","body":{"string":"{\"model\":\"m\",\"messages\":[],\"tools\":[{\"name\":\"add\",\"input_schema\":{\"type\":\"object\"}}]}"}},"response":{"status":{"code":200,"message":"OK"},"body":{"string":"{\"type\":\"message\",\"role\":\"assistant\",\"stop_reason\":\"tool_use\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"add\",\"input\":{}}]}"}}}]}`, []string{`add {} {"type":"object"}`}},
+		"messages with a sessionId": {`{"sessionId":"s","messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{}"}}]}],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]}`, []string{`add {} {"type":"object"}`}},
+		"messages with an epoch":    {`{"epoch":1,"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{}"}}]}],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]}`, []string{`add {} {"type":"object"}`}},
+		"message with tools":        {`{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"add","input":{}}],"tools":[{"name":"add","input_schema":{"type":"object"}}]}`, []string{`add {} {"type":"object"}`}},
+		"LangSmith, a root alone and another trace": {`{"id":"r0","trace_id":"t1","run_type":"chain","outputs":{"messages":[{"type":"ai","content":"","tool_calls":[{"name":"add","args":{"a":1},"id":"call_abcdefgh"}]}]}}
+{"id":"r1","trace_id":"t2","parent_run_id":"r","run_type":"llm","outputs":{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"call_ijklmnop","type":"function","function":{"name":"mul","arguments":"{}"}}]}}]}}`, []string{`mul {}`, `add {"a":1}`}},
+		"execute_tool spans beside other answers": {`{"attributes":{"gen_ai.tool.name":"add","gen_ai.tool.call.id":"c1","gen_ai.tool.call.arguments":"{}"}}
+{"attributes":{"gen_ai.output.messages":[{"role":"assistant","parts":[{"type":"tool_call","id":"c2","name":"mul","arguments":{}}]}]}}`, []string{`mul {}`, `add {}`}},
+		"Inspect, printed anew": {`{"eval":{},"samples":[{"id":1,"epoch":1,"target":"x","messages":[{"role":"assistant","tool_calls":[{"id":"call_abcdefgh","function":"add","arguments":{"a": 1}}]}],"events":[{"event":"model","output":{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"call_abcdefgh","function":"add","arguments":{
+"a":1}}]}}]}}]}]}`, []string{`add {"a": 1}`}},
+		"an id in three messages": {`{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"Bash","input":{}}]}}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":true,"content":"x"}]}}
+{"type":"assistant","message":{"id":"m2","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"Bash","input":{}}]}}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":true,"content":"x"}]}}
+{"type":"assistant","message":{"id":"m3","role":"assistant","content":[{"type":"tool_use","id":"call_0","name":"Bash","input":{}}]}}
+{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":false,"content":"x"}]}}`, []string{`Bash {} error`, `Bash {} error`, `Bash {}`}},
+		"OpenInference, arguments": {`{"attributes":{"openinference":{"span":{"kind":"LLM"}},"llm":{"output_messages":[{"message":{"role":"assistant","tool_calls":[{"tool_call":{"function":{"name":"add","arguments":{"0":1,"x.y":{}}}}}]}}]}}}`, []string{`add {"0":1,"x.y":{}}`}},
+		"HTTP, relative URL":       {`{"request":{"method":"POST","url":"/v1/responses","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"status":200,"body":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}}`, []string{`add {} {"type":"object"}`}},
+		"HTTP, path of a gateway":  {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}`, []string{`add {} {"type":"object"}`}},
 		"MCP": {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}
 {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}}
 {"method":"tools/call","id":2,"jsonrpc":"2.0","params":{"name":"add","arguments":{"a":1}}}
@@ -189,6 +207,35 @@ func TestPrograms(t *testing.T) {
 			got, _, errs := read(t, recorded.NewLog(), "f", c.text)
 			require.Empty(t, errs)
 			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// The arguments in the logs of agents that worked for a person are the person's.
+func TestSessionForms(t *testing.T) {
+	t.Parallel()
+	const messages = `[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]}]`
+	for name, c := range map[string]struct {
+		file, text string
+		want       bool
+	}{
+		"messages":       {"f", messages, false},
+		"Cline":          {"tasks/1/api_conversation_history.json", messages, true},
+		"SWE-agent":      {"f", `{"history":` + messages + `,"trajectory":[]}`, true},
+		"mini-swe-agent": {"f", `{"messages":` + messages + `,"trajectory_format":"mini-swe-agent-1.1"}`, true},
+		"Codex of 2025":  {"f", `{"record_type":"state"}` + "\n" + `{"type":"function_call","name":"f","arguments":"{}","call_id":"c1"}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := 0
+			for line := range recorded.NewLog().Reader(c.file, strings.NewReader(c.text)).All() {
+				turns, _ := line.Turns(nil)
+				for _, turn := range turns {
+					require.Equal(t, c.want, turn.Session)
+					n++
+				}
+			}
+			require.Equal(t, 1, n)
 		})
 	}
 }
@@ -213,15 +260,21 @@ func TestRepeatsAcrossFiles(t *testing.T) {
 func TestCallsThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"no name":             {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","arguments":{}}]}]}`, "f:1: a tool call without a name: its members are id, arguments"},
-		"unknown arguments":   {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","name":"x","params":{"a":1}}]}]}`, `f:1: a call of "x" with arguments under no known member: its members are id, name, params`},
-		"codex exec":          {`{"type":"item.completed","item":{"type":"mcp_tool_call","server":"s","tool":"t","arguments":{}}}`, "f:1: the output of codex exec --json does not have the calls as the model sent them"},
-		"OpenHands":           {`{"id":1,"source":"agent","action":"run","args":{"command":"ls"}}`, "f:1: an action of OpenHands without tool_call_metadata"},
-		"Hermes, no JSON":     {`{"conversations":[{"from":"gpt","value":"<tool_call>{'name': 'x'}</tool_call>"}]}`, "f:1: a <tool_call> in a text that is not JSON"},
-		"ShareGPT, no JSON":   {`{"conversations":[{"from":"function_call","value":"add(1)"}]}`, "f:1: a message function_call that is not JSON"},
-		"tau2, voice":         {`{"simulations":[{"id":"1","ticks":[{"tool_calls":[{"name":"x","arguments":{}}]}]}]}`, "f:1: a record in a list that may have calls, in no form that is read: its members are id, ticks"},
-		"a number as a call":  {`{"messages":[{"role":"assistant","tool_calls":[1]}]}`, "f:1: tool_calls has a number"},
-		"a text as the calls": {`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "f:1: tool_calls is of kind string"},
+		"no name":               {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","arguments":{}}]}]}`, "f:1: a tool call without a name: its members are id, arguments"},
+		"unknown arguments":     {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","name":"x","params":{"a":1}}]}]}`, `f:1: a call of "x" with arguments under no known member: its members are id, name, params`},
+		"codex exec":            {`{"type":"item.completed","item":{"type":"mcp_tool_call","server":"s","tool":"t","arguments":{}}}`, "f:1: the output of codex exec --json does not have the calls as the model sent them"},
+		"OpenHands":             {`{"id":1,"source":"agent","action":"run","args":{"command":"ls"}}`, "f:1: an action of OpenHands without tool_call_metadata"},
+		"Hermes, no JSON":       {`{"conversations":[{"from":"gpt","value":"<tool_call>{'name': 'x'}</tool_call>"}]}`, "f:1: a <tool_call> in a text that is not JSON"},
+		"ShareGPT, no JSON":     {`{"conversations":[{"from":"function_call","value":"add(1)"}]}`, "f:1: a message function_call that is not JSON"},
+		"tau2, voice":           {`{"simulations":[{"id":"1","ticks":[{"tool_calls":[{"name":"x","arguments":{}}]}]}]}`, "f:1: a record in a list that may have calls, in no form that is read: its members are id, ticks"},
+		"HTTP, other form":      {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":{"result":{"message":{"tool_calls":[{}]}}}}}`, "f:1: response: neither a whole answer"},
+		"HTTP, Converse":        {`{"request":{"method":"POST","url":"https://h.test/model/x/converse","body":{"messages":[]}},"response":{"status":200,"body":{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f","input":{}}}]}}}}}`, "f:1: response: neither a whole answer"},
+		"HTTP, cut off":         {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":"{\"choices\":[{\"message\":{\"tool_calls\":[{"}}`, "f:1: response: neither a whole answer"},
+		"HTTP, no answer":       {`{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","body":{"messages":[]}},"response":{"status":200}}`, "f:1: a request without a response"},
+		"a line that is broken": {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":assistant"}`, "f:2: not JSON"},
+		"a line with an end":    {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":"assis` + "\n", "f:2: not JSON"},
+		"a number as a call":    {`{"messages":[{"role":"assistant","tool_calls":[1]}]}`, "f:1: tool_calls has a number"},
+		"a text as the calls":   {`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "f:1: tool_calls is of kind string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,16 +290,22 @@ func TestCallsThatAreNotRead(t *testing.T) {
 func TestNoCalls(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"arguments of an event":         {`{"type":"tool.execution_start","data":{"arguments":{"name":"x","arguments":{}}}}`, string(recorded.SkippedUnknown)},
-		"a prompt of MCP":               {`{"name":"x","arguments":[{"name":"a"}]}`, string(recorded.SkippedUnknown)},
-		"a call that the provider runs": {`{"role":"assistant","content":[{"type":"mcp_call","id":"m","name":"x","arguments":"{}"},{"type":"server_tool_use","id":"s","name":"x","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"a task":                        {`{"name":"x","input":"text","expected":1}`, string(recorded.SkippedUnknown)},
-		"ui_messages":                   {`{"ts":1,"type":"say","say":"tool","text":"{\"tool\":\"readFile\"}"}`, string(recorded.SkippedUnknown)},
-		"a tool":                        {`{"name":"x","parameters":{"type":"object"}}`, string(recorded.SkippedUnknown)},
-		"a tool span":                   {`{"run_type":"tool","id":"r","inputs":{"name":"x","arguments":{}}}`, string(recorded.SkippedNoCalls)},
-		"a result":                      {`{"role":"tool","tool_call_id":"c","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"the user's call":               {`{"role":"user","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
-		"Cline before 2026":             {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
+		"arguments of an event":                 {`{"type":"tool.execution_start","data":{"arguments":{"name":"x","arguments":{}}}}`, string(recorded.SkippedUnknown)},
+		"a prompt of MCP":                       {`{"name":"x","arguments":[{"name":"a"}]}`, string(recorded.SkippedUnknown)},
+		"a call that the provider runs":         {`{"role":"assistant","content":[{"type":"mcp_call","id":"m","name":"x","arguments":"{}"},{"type":"server_tool_use","id":"s","name":"x","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a task":                                {`{"name":"x","input":"text","expected":1}`, string(recorded.SkippedUnknown)},
+		"ui_messages":                           {`{"ts":1,"type":"say","say":"tool","text":"{\"tool\":\"readFile\"}"}`, string(recorded.SkippedUnknown)},
+		"a tool":                                {`{"name":"x","parameters":{"type":"object"}}`, string(recorded.SkippedUnknown)},
+		"a tool span":                           {`{"run_type":"tool","id":"r","inputs":{"name":"x","arguments":{}}}`, string(recorded.SkippedNoCalls)},
+		"a result":                              {`{"role":"tool","tool_call_id":"c","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"the user's call":                       {`{"role":"user","content":[{"type":"tool_use","id":"x","name":"y","input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a HAR without an answer":               {`{"log":{"entries":[{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","postData":{"text":"{\"messages\":[]}"}},"response":{"status":0,"content":{"size":0}}}]}}`, string(recorded.SkippedNoCalls)},
+		"another request":                       {`{"request":{"method":"POST","url":"https://h.test/v1/embeddings","body":{"input":"x"}},"response":{"status":200,"body":{"data":[]}}}`, string(recorded.SkippedNoCalls)},
+		"dots":                                  {`{"llm.output_messages.` + strings.Repeat("a.", 65) + `a":1}`, string(recorded.SkippedUnknown)},
+		"an event of OpenAI Responses":          {`{"type":"response.output_item.done","item":{"type":"mcp_tool_call"}}`, string(recorded.SkippedUnknown)},
+		"a call that the AI SDK's provider ran": {`{"role":"assistant","parts":[{"type":"tool-search","toolCallId":"c","state":"output-available","providerExecuted":true,"input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a Chrome trace":                        {`{"name":"RunTask","ph":"X","args":{}}`, string(recorded.SkippedUnknown)},
+		"Cline before 2026":                     {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

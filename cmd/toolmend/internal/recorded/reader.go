@@ -33,13 +33,14 @@ type Reader struct {
 	session *session
 	queue   []lineOrError // what Next returns before it reads on
 	cut     *Line         // the last line so far, if it is not JSON
+	unended bool          // the last line so far has no line end
 	ended   bool          // queue has what is known at the end
 }
 
 // NewReader returns a reader of r, whose lines are said to come from file.
 // gzip is undone, whatever the file is called.
 func NewReader(file string, r io.Reader) *Reader {
-	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, map[string]bool{})}
+	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, map[callKey]bool{})}
 }
 
 // All yields the results of Next up to the end.
@@ -90,7 +91,7 @@ func (r *Reader) raw() (Line, error) {
 				r.many = newValues(line, r.n, r.src, r.max)
 				continue
 			}
-			r.begun = true
+			r.begun, r.unended = true, err == io.EOF
 			return Line{File: r.file, N: r.n, Text: text}, nil
 		}
 		if err == io.EOF {

@@ -44,7 +44,8 @@ type Turn struct {
 	Session bool // of an agent that worked for a person
 	Line    int  // of the file; 0: the line that was read
 
-	key string
+	key  string
+	rest []byte // of the arguments of the first call
 }
 
 // Served is what `toolmend serve --record` writes beside the calls of an attempt.
@@ -163,7 +164,7 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		return nil, errors.New("tool_calls is " + article(calls.Kind()) + ", which is not expected there")
 	}
 	skipped := SkippedUnknown
-	s := newSession(l.File, map[string]bool{})
+	s := newSession(l.File, map[callKey]bool{})
 	s.line = l.N
 	for _, r := range records(v) {
 		f := formOf(r)

@@ -2,7 +2,9 @@ package recorded
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,13 +17,14 @@ import (
 type session struct {
 	line     int // of the record that is read
 	file     string
-	form     *form           // of the record that is read
-	seen     map[string]bool // calls of all files of a command; nil: a repeat counts
-	local    bool            // a call counts once in the file, whatever its id looks like
+	form     *form            // of the record that is read
+	seen     map[callKey]bool // calls of all files of a command; nil: a repeat counts
+	local    bool             // a call counts once in the file, whatever its id looks like
 	turns    []*Turn
-	late     []*Turn // they count only if there are no others: they would repeat these
+	late     []*Turn // of their calls those count that no other turn has
 	byKey    map[string]*Turn
-	open     *Turn // gets calls that no message holds together
+	byID     map[string]place // of the last call with each id
+	open     *Turn            // gets calls that no message holds together
 	tools    []middleware.Tool
 	runTools map[string][]middleware.Tool // of requests that come before their answers, by id
 	runTypes map[string]string
@@ -31,10 +34,17 @@ type session struct {
 	errs     []error // of records that could not be read
 	texts    rawjson.Value
 	partly   bool // tools are some of those that the model had
+	session  bool // of an agent that worked for a person
 }
 
-func newSession(file string, seen map[string]bool) *session {
-	return &session{file: file, seen: seen, byKey: map[string]*Turn{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
+// place is where a call is.
+type place struct {
+	turn *Turn
+	call int
+}
+
+func newSession(file string, seen map[callKey]bool) *session {
+	return &session{file: file, seen: seen, session: filepath.Base(file) == "api_conversation_history.json", byKey: map[string]*Turn{}, byID: map[string]place{}, outcomes: map[string]Outcome{}, runTools: map[string][]middleware.Tool{}, runTypes: map[string]string{}}
 }
 
 // turn returns the turn with a key, or begins one.
@@ -42,7 +52,7 @@ func (s *session) turn(key, model string) *Turn {
 	if t := s.byKey[key]; t != nil && key != "" {
 		return t
 	}
-	t := &Turn{Model: cmp.Or(model, s.model), Tools: s.tools, NoTools: s.tools == nil, Line: s.line, Session: s.form != nil && s.form.session, key: key}
+	t := &Turn{Model: cmp.Or(model, s.model), Tools: s.tools, NoTools: s.tools == nil, Line: s.line, key: key}
 	s.turns = append(s.turns, t)
 	if key != "" {
 		s.byKey[key] = t
@@ -76,7 +86,8 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 		outcome = outcomeOf(v.Get("toolInvocation"))
 	}
 	c.Arguments = s.attached(c.Arguments)
-	if i := slices.IndexFunc(t.Calls, func(o middleware.ToolCall) bool { return o.ID == c.ID && c.ID != "" }); i >= 0 && t.key != "" {
+	if at := s.byID[c.ID]; t.key != "" && at.turn == t && at.call < len(t.Calls) && t.Calls[at.call].ID == c.ID {
+		i := at.call
 		if c.Arguments != "" {
 			t.Calls[i] = c
 		}
@@ -86,6 +97,9 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 	if s.repeated(t.key, c) {
 		s.again(c, t.Tools)
 		return
+	}
+	if c.ID != "" {
+		s.byID[c.ID] = place{t, len(t.Calls)}
 	}
 	t.Calls, t.Outcomes = append(t.Calls, c), append(t.Outcomes, outcome)
 }
@@ -114,43 +128,62 @@ func (s *session) repeated(key string, c middleware.ToolCall) bool {
 	if s.seen == nil || c.ID == "" {
 		return false
 	}
-	what := c.ID + "\x00" + c.Name + "\x00" + c.Arguments
-	var keys []string
-	if last := strings.LastIndexAny(c.ID, "_:.-"); len(c.ID)-last > 6 {
-		keys = append(keys, what)
-	} else if key != "" {
-		keys = append(keys, key+"\x00"+what)
+	within := "" // every file
+	if last := strings.LastIndexAny(c.ID, "_:.-"); len(c.ID)-last <= 6 {
+		if within = key; key == "" {
+			if within = s.file; !s.local {
+				return false
+			}
+		}
 	}
-	if s.local {
-		keys = append(keys, s.file+"\x00"+what)
-	}
-	again := slices.ContainsFunc(keys, func(k string) bool { return s.seen[k] })
-	for _, k := range keys {
-		s.seen[k] = true
-	}
+	k := KeyOf(within, c)
+	again := s.seen[k]
+	s.seen[k] = true
 	return again
+}
+
+type callKey = [16]byte
+
+// KeyOf returns what is the same for equal calls of a file or another whole. Arguments that
+// differ only in white space, the order of keys or spelling are equal: programs print them anew.
+func KeyOf(within string, c middleware.ToolCall) callKey {
+	sum := sha256.Sum256([]byte(within + "\x00" + c.ID + "\x00" + c.Name + "\x00" + rawjson.Canonical(c.Arguments)))
+	return callKey(sum[:16])
 }
 
 // again counts a repeat. Where the repeat has the tools and the call does not, it gets them.
 func (s *session) again(c middleware.ToolCall, tools []middleware.Tool) {
 	s.repeats++
-	for _, t := range s.turns {
-		if tools != nil && t.NoTools && slices.ContainsFunc(t.Calls, func(o middleware.ToolCall) bool { return o.ID == c.ID }) {
-			t.Tools, t.NoTools = tools, false
-		}
+	if t := s.byID[c.ID].turn; t != nil && t.NoTools && tools != nil {
+		t.Tools, t.NoTools = tools, false
 	}
 }
 
 // take reads the turns with calls that s has collected, and forgets them.
 func (s *session) take() (out []Turn) {
-	all := s.turns
-	if !slices.ContainsFunc(all, func(t *Turn) bool { return len(t.Calls) > 0 }) {
-		all = s.late
+	read := map[string]bool{}
+	for _, t := range s.turns {
+		for _, c := range t.Calls {
+			read[c.ID] = true
+		}
 	}
-	for _, t := range all {
+	for _, t := range s.late {
+		late := *t
+		late.Calls, late.Outcomes = nil, nil
+		for i, c := range t.Calls {
+			if len(read) > 0 && (c.ID == "" || read[c.ID]) {
+				s.repeats++
+				continue
+			}
+			late.Calls, late.Outcomes = append(late.Calls, c), append(late.Outcomes, t.Outcomes[i])
+		}
+		s.turns = append(s.turns, &late)
+	}
+	for _, t := range s.turns {
 		if len(t.Calls) == 0 {
 			continue
 		}
+		t.Calls[0].Arguments += string(t.rest)
 		if t.Tools == nil && s.tools != nil {
 			t.Tools, t.NoTools = s.tools, false
 		}
@@ -167,10 +200,10 @@ func (s *session) take() (out []Turn) {
 				t.Outcomes[i] = s.outcomes[c.ID]
 			}
 		}
-		t.key = ""
+		t.Session, t.key, t.rest = t.Session || s.session, "", nil
 		out = append(out, *t)
 	}
-	s.turns, s.late, s.byKey, s.open = nil, nil, map[string]*Turn{}, nil
+	s.turns, s.late, s.byKey, s.byID, s.open = nil, nil, map[string]*Turn{}, map[string]place{}, nil
 	return out
 }
 
@@ -420,7 +453,7 @@ func (s *session) results(m rawjson.Value, role string) {
 				continue
 			}
 			if b.Get("part_kind").Str() == "retry-prompt" {
-				s.outcomes[id] = OutcomeError
+				s.became(id, OutcomeError)
 				continue
 			}
 			s.result(b, id)
@@ -430,6 +463,15 @@ func (s *session) results(m rawjson.Value, role string) {
 
 func (s *session) result(v rawjson.Value, id string) {
 	if o := outcomeOf(v); o != "" && id != "" {
+		s.became(id, o)
+	}
+}
+
+// became notes what became of a call: of the last one with the id, else of one to come.
+func (s *session) became(id string, o Outcome) {
+	if at := s.byID[id]; at.turn != nil && at.call < len(at.turn.Outcomes) {
+		at.turn.Outcomes[at.call] = o
+	} else {
 		s.outcomes[id] = o
 	}
 }
@@ -482,6 +524,9 @@ func (s *session) adopt(turns []Turn, err error) {
 			if s.repeated("", c) {
 				s.again(c, t.Tools)
 				continue
+			}
+			if c.ID != "" {
+				s.byID[c.ID] = place{&kept, len(kept.Calls)}
 			}
 			kept.Calls = append(kept.Calls, c)
 			if kept.Outcomes = append(kept.Outcomes, ""); i < len(t.Outcomes) {
