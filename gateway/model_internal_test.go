@@ -65,7 +65,7 @@ func TestModelOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &state{decoders: gunzip}
+			s := &state{decoders: gunzip, memory: &transport.Memory{}}
 			if c.path == "" {
 				c.path = "/v1/messages"
 			}
@@ -84,7 +84,7 @@ func TestModelOf(t *testing.T) {
 // TestModelInALargeBody: a body past the limit is refused, also if only its text is.
 func TestModelInALargeBody(t *testing.T) {
 	t.Parallel()
-	s, text := &state{decoders: gunzip}, `{"model":"m","a":"`+strings.Repeat("a", 1<<16)+`"}`
+	s, text := &state{decoders: gunzip, memory: &transport.Memory{}}, `{"model":"m","a":"`+strings.Repeat("a", 1<<16)+`"}`
 	for encoding, body := range map[string]string{"": text, "gzip": gzipped(t, text)} {
 		_, err := s.modelIn([]byte(body), encoding, 1<<16)
 		require.Equal(t, errModel, err)
@@ -100,7 +100,7 @@ func TestModelMemory(t *testing.T) {
 	bomb := gzipped(t, `{"messages":[`+strings.Repeat("0,", 10<<20)+`0],"model":"m"}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	model, err := (&state{decoders: gunzip}).modelIn([]byte(bomb), "gzip", maxModelBody)
+	model, err := (&state{decoders: gunzip, memory: &transport.Memory{}}).modelIn([]byte(bomb), "gzip", maxModelBody)
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
 	require.Equal(t, "m", model)

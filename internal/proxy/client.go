@@ -276,7 +276,12 @@ func (c *Client) body(resp *http.Response) error {
 	if left < 0 {
 		delay = 0
 	}
-	headers := time.AfterFunc(delay, func() { _ = c.FlushError() })
+	headers := time.AfterFunc(delay, func() {
+		if c.mu.TryLock() { // else a Write has begun, and sends them
+			defer c.mu.Unlock()
+			_ = c.flush()
+		}
+	})
 	defer headers.Stop()
 	buf := NewBuffer(left)
 	defer buf.Free()
