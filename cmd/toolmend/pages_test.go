@@ -169,7 +169,7 @@ var unchecked = map[string]string{
 
 // outside are programs that pages name and that no test runs.
 var outside = []string{
-	"claude", "codex", "qwen", "git", "curl", "find", "npm", "npx", "uvx", "pip", "python3", "node", "docker", "helm", "brew", "dpkg",
+	"gh", "claude", "codex", "qwen", "git", "curl", "find", "npm", "npx", "uvx", "pip", "python3", "node", "docker", "helm", "brew", "dpkg",
 	"venv/bin/pip", "eval", "export", "echo", "source", "kubectl", "systemctl", "OTEL_TRACES_EXPORTER=console",
 }
 
