@@ -92,7 +92,7 @@ func (c conversation) requests() func(int) []byte {
 	sent, turns := 0, 0
 	grow := func(n int) {
 		turns++
-		id := fmt.Sprintf("%08d_%d", n, turns)
+		id := fmt.Sprintf("h%08d_%d", n, turns) // the id of no answer begins so
 		items = append(items, c.f.turn(id, fmt.Sprintf("The connection %d has a change in Basel. I compare it with the next one.", turns), fewArguments, fmt.Sprintf(listing, turns))...)
 	}
 	return func(n int) []byte {
