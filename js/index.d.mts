@@ -37,7 +37,7 @@ export interface Ask {
   n: number;
   keep: number; // messages of the step that stay at the start
   messages: Message[]; // those after them
-  tools?: Tool[]; // undefined: those of the step
+  tools?: Tool[]; // undefined: the tools of the step
   settings?: { model?: string; tool_choice?: { mode?: string; name?: string }; max_tokens?: number; stop?: string[] };
   signal: AbortSignal; // its answer is not needed any more
   emit(kind: "text" | "reasoning", text: string): void;

@@ -72,7 +72,7 @@ type hold struct {
 }
 
 // add counts n bytes more, and parsing bytes that are needed until what was read is parsed. parsed
-// means that all before was. It returns ErrMemory if there is no room for the bytes.
+// means that all before was. It returns ErrMemory if the bytes do not fit.
 func (h *hold) add(n, parsing int64, parsed bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ type countedReader struct {
 	kept bool  // and not parsed
 }
 
-// Read fails if there is no room for the text.
+// Read fails if the text does not fit.
 func (c *countedReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	if c.hold != nil && n > 0 {

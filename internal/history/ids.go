@@ -51,7 +51,7 @@ func FixAnswer(req *middleware.Request, m middleware.Message) middleware.Message
 }
 
 // mayHoldID reports whether the JSON text of a conversation may have the id of a call in some
-// spelling: an id of other characters than those of the usual ids may have many.
+// spelling: an id with characters that usual ids do not have may have many.
 func mayHoldID(raw string, calls []middleware.ToolCall) bool {
 	for _, c := range calls {
 		if IsMadeUp(c.ID) || !usualID.MatchString(c.ID) || strings.Contains(raw, c.ID) {

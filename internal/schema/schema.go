@@ -120,7 +120,7 @@ func (s *Schema) Validate(v rawjson.Value) []middleware.Issue {
 type Budget struct {
 	Work    int // in units of some 10 ns
 	Issues  int // how many may be made; past that each value still gets a few
-	Suggest int // bytes that suggestions may compare with bytes; past that there are none
+	Suggest int // bytes that suggestions may compare with bytes; past that, no suggestion is made
 }
 
 // Unchecked is the code of the issue of a value that could not be validated.

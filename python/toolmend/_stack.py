@@ -69,8 +69,8 @@ class Ask:
     n: int
     keep: int  # messages of the step that stay at the start
     messages: list[dict]  # those after them
-    tools: list[dict] | None  # None: those of the step
-    settings: dict | None  # of the request: model, tool_choice, max_tokens, …; None: those of the step
+    tools: list[dict] | None  # None: the tools of the step
+    settings: dict | None  # of the request: model, tool_choice, max_tokens, …; None: the settings of the step
     emit: Callable[[str, str], None] = lambda kind, text: None  # sends a piece of a stream: kind is text or reasoning
 
 

@@ -238,7 +238,7 @@ func (w *World) checkLine(line []byte, counts map[string]int) {
 	}
 	x := w.byTag[l.Client]
 	if x == nil {
-		w.failLocked("(iv)", "a line about nobody: %s", line)
+		w.failLocked("(iv)", "a line about an unknown client: %s", line)
 		return
 	}
 	if n := len(tags.FindAll(line, -1)); n != 1 {

@@ -88,7 +88,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			u.probe(w)
 			return
 		}
-		world.fail("(iii)", "a provider got a request of nobody: %s %s %.200q", r.Method, r.URL, body)
+		world.fail("(iii)", "a provider got a request of an unknown client: %s %s %.200q", r.Method, r.URL, body)
 		return
 	}
 	p := u.take(x, r, body)

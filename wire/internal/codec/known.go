@@ -166,7 +166,7 @@ type sum [2]uint64
 type mark struct {
 	end   int               // of the last element that ends before the mark
 	seen  bool              // the tools are kept when they come again
-	text  string            // of the tools after those of the mark before
+	text  string            // of the tools between the mark before and this one
 	tools []middleware.Tool // the same
 }
 
@@ -179,7 +179,7 @@ type knownList struct {
 	again   bool // the next tools have come before
 }
 
-// shard has some of the marks. If young is full, it becomes old, and the marks that nobody used since then are forgotten.
+// shard has some of the marks. If young is full, it becomes old, and the marks that were not used since then are forgotten.
 type shard struct {
 	mu         sync.Mutex
 	young, old map[sum]mark

@@ -340,7 +340,7 @@ func TestRecord(t *testing.T) {
 	require.Equal(t, []string{"get"}, readBack(t, file))
 }
 
-// FuzzHandle holds that no frame of a host makes a panic, or a line that is no JSON.
+// FuzzHandle holds that no frame of a host makes a panic, or a line that is not JSON.
 func FuzzHandle(f *testing.F) {
 	f.Add(open, stepOf(3, user))
 	f.Add(stepOf(3, user), answer)

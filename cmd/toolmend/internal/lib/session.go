@@ -171,7 +171,7 @@ func (s *Session) send(f sessionFrame) {
 	var line bytes.Buffer
 	e := json.NewEncoder(&line) // ends with a line feed
 	e.SetEscapeHTML(false)
-	if err := e.Encode(f); err != nil { // a value of the host that is no JSON, such as a schema
+	if err := e.Encode(f); err != nil { // a value of the host that is not JSON, such as a schema
 		line.Reset()
 		_ = e.Encode(sessionFrame{Type: "error", ID: f.ID, Code: "internal", Message: err.Error()})
 	}

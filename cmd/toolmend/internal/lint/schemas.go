@@ -91,7 +91,7 @@ func (l *linter) values(t *tool, n rawjson.Value) {
 		l.at(t.schemaAt.of(n), "enum-type", Error, t.name, "no value can be valid: no value of the enum has the type %s", text.Clip(kind.Raw(), maxName))
 	}
 	if preset.Exists() && enum.Len() > 0 && preset.Kind() != rawjson.Null && !acceptedBy("enum", enum)(preset) {
-		l.at(t.schemaAt.of(preset), "default-enum", Warning, t.name, "the default is no value of the enum: a call that sends it is refused")
+		l.at(t.schemaAt.of(preset), "default-enum", Warning, t.name, "the default is not a value of the enum: a call that sends it is refused")
 	}
 }
 

@@ -38,7 +38,7 @@ func newHandler(to io.Writer) slog.Handler {
 // at is a time with all digits.
 var at = time.Date(2026, 11, 24, 19, 48, 34, 223628765, time.FixedZone("", 3600))
 
-// plainAttrs are those of the gateway's record about a model call that is valid as sent.
+// plainAttrs are the attributes of the gateway's record about a model call that is valid as sent.
 func plainAttrs() []slog.Attr {
 	return []slog.Attr{slog.String("upstream", "127.0.0.1:46223"), slog.String("mode", "enforce"), slog.String("format", "openai-chat"),
 		slog.String("model", "load"), slog.String("client", "Go-http-client/1.1"), slog.Int("http_status", 200), slog.String("status", "valid"), slog.Int("attempts", 1), slog.Int("calls", 1),

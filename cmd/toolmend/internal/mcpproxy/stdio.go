@@ -18,13 +18,13 @@ const (
 	maxBytes    = 32 << 20
 )
 
-// tooMany is the note of a call for which there is no room to wait.
+// tooMany is the note of a call that cannot wait because too many do.
 const tooMany = "too many calls wait"
 
 // pipe is a proxy on stdio. Two goroutines read, one from each side, and pass what
 // they read. They never wait for anything but the side that they write to. Calls
-// that have to wait are carried out by a third goroutine. A refusal for which there
-// is no room to wait is written to the client at once, so a client that does not
+// that have to wait are carried out by a third goroutine. A refusal past the
+// limit of waiting calls is written to the client at once, so a client that does not
 // read is not read either.
 type pipe struct {
 	*checker

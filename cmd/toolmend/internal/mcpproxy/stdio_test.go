@@ -394,7 +394,7 @@ func TestBounds(t *testing.T) {
 		r.says(all...)
 		id, _ := asked(t, r.server.got()[0])
 		refused := r.client.got()
-		require.Len(t, refused, 10, "the calls for which there is no room")
+		require.Len(t, refused, 10, "the calls past the limit")
 		require.Contains(t, refused[9], fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32000,"message":"too many calls wait, so toolmend`, maxWaiting+9))
 		r.answers(listOf(id, "", addTool))
 		require.Equal(t, callOf("255", "add", `{"ids":[1]}`), r.server.got()[255], "the others waited")

@@ -12,7 +12,7 @@ import (
 // Outcome is what became of a call, as a log of a program says.
 type Outcome string
 
-// Outcomes. "" is a result that is no error, or none in the log.
+// Outcomes. "" is a result without an error, or a call without a result in the log.
 const (
 	OutcomeError    Outcome = "error"    // the result is an error, or the program refused the call
 	OutcomeRejected Outcome = "rejected" // a person rejected or cancelled the call

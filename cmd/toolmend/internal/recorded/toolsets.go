@@ -115,7 +115,7 @@ func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool
 	return s.tools
 }
 
-// complete gives a turn without tools the tools of every record. If there are none, its
+// complete gives a turn without tools the tools of every record. Without any, its
 // tools are the names that it calls.
 func (s *Toolsets) complete(t *Turn) {
 	if s != nil && s.tools != nil {
