@@ -37,7 +37,7 @@ func (t tally) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// add counts a record of docs/serve.md, "Log".
+// add counts a record of docs/gateway/metrics.md, "The log".
 func (s *sums) add(r slog.Record) {
 	var failed, invalid, again, issues, repairs bool
 	would := ""
