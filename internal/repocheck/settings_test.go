@@ -75,7 +75,7 @@ func settingsLists(toml string) string {
 			if row[3] != "" {
 				said = append(said, row[3])
 			}
-			item := wrapped("- **`" + row[1] + "`** `" + row[2] + "`: " + comment())
+			item := wrapped("- **`" + row[1] + "`** = `" + row[2] + "`: " + comment())
 			out.WriteString(strings.ReplaceAll(item, "\n", "\n  ") + "\n")
 		case strings.HasPrefix(line, "# "):
 			said = append(said, line[2:])
