@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/mcpcheck"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -24,8 +25,11 @@ type checker struct {
 	log   *log
 }
 
+// goDecodes are options for servers in any language, Go among them.
+var goDecodes = argsvalidate.Advanced{FoldKeys: true}
+
 func newChecker(mode string, l *log) *checker {
-	return &checker{mode: mode, check: mcpcheck.New(mcpcheck.Options{PassUnread: true}), log: l}
+	return &checker{mode: mode, check: mcpcheck.New(mcpcheck.Options{Args: argsvalidate.Options{Advanced: goDecodes}, PassUnread: true}), log: l}
 }
 
 // unchecked ends the reply to a call that enforce cannot validate.
