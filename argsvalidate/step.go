@@ -290,7 +290,7 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 	size := s.v.o.Limits.scan().WithDefaults().Bytes
 	for _, v := range s.checked.verdicts {
 		switch code := firstCode(v.Issues); { // a rule may use the same codes
-		case code == string(rawjson.Size) && len(v.Call.Arguments) > size, code == codeTooMany && len(s.checked.excess) > 0:
+		case (code == string(rawjson.Size) || code == codeTruncated) && len(v.Call.Arguments) > size, code == codeTooMany && len(s.checked.excess) > 0:
 			s.tally.Note("not asked again: the message is past a limit (" + code + "), and the model would send as much again")
 			return []error{ErrExhausted, ErrInvalid}
 		case v.Call.Kind == middleware.KindBuiltin:

@@ -71,8 +71,13 @@ func (s Settings) validate() error {
 }
 
 // ValidatorOptions returns the options of argsvalidate that s means. The tools replace
-// settings for one tool each.
-func (s Settings) ValidatorOptions(tools []ToolRule) argsvalidate.Options { return s.validator(tools) }
+// settings for one tool each. Keys keep their letter case, because the caller knows what
+// decodes the arguments.
+func (s Settings) ValidatorOptions(tools []ToolRule) argsvalidate.Options {
+	o := s.validator(tools)
+	o.FoldKeys = false
+	return o
+}
 
 // Layers returns the layers that s means, without those of package tracing. v was made from
 // ValidatorOptions.
@@ -96,7 +101,7 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		MaxAttempts:  s.Attempts,
 		OnExhausted:  cmp.Or(s.OnExhausted, middleware.Pass),
 		UnknownTools: s.UnknownTools,
-		Advanced:     argsvalidate.Advanced{UnusableSchemas: s.UnusableSchemas, Formats: s.Formats == AllFormats, SafeFormats: s.Formats == SafeFormats},
+		Advanced:     argsvalidate.Advanced{UnusableSchemas: s.UnusableSchemas, Formats: s.Formats == AllFormats, SafeFormats: s.Formats == SafeFormats, FoldKeys: true},
 		Strip:        s.Strip,
 		Batch:        s.Batch,
 		Limits:       argsvalidate.Limits(s.Limits),
