@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { test } from "node:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
 import { Invalid, Stack, StepError, ToolmendError, validate } from "../index.mjs";
 
 const tool = { name: "get", parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false } };
@@ -132,11 +134,20 @@ test("long histories and many tool sets", async () => {
   }
 });
 
-const run = (script) => spawnSync(process.execPath, ["--input-type=module", "-e", `import { Stack, validate } from ${JSON.stringify(new URL("../index.mjs", import.meta.url).href)};\n${script}`], { encoding: "utf8", timeout: 30_000 });
+const folder = mkdtempSync(join(tmpdir(), "toolmend-"));
+after(() => rmSync(folder, { recursive: true }));
+const run = (script) => { // in Node, Bun or Deno
+  const file = join(folder, "program.mjs");
+  writeFileSync(file, script);
+  return spawnSync(process.execPath, [...(globalThis.Deno ? ["run", "--quiet", "--allow-all"] : []), file], { encoding: "utf8", timeout: 30_000 });
+};
+const index = new URL("../index.mjs", import.meta.url).href;
 
 test("a crash, and the end of the program", { skip: process.platform === "win32" }, async () => {
   const out = run(`
-    const kill = () => process._getActiveHandles().find((h) => h.spawnfile).kill("SIGKILL");
+    import { spawnSync } from "node:child_process";
+    import { Stack, validate } from ${JSON.stringify(index)};
+    const kill = () => spawnSync("pkill", ["-KILL", "-P", String(process.pid), "toolmend"]);
     const tool = { name: "get", parameters: {} };
     await validate(tool, {});
     await new Stack().wrap(async () => { kill(); await new Promise((r) => setTimeout(r, 200)); return { role: "assistant", content: "x" }; })([{ role: "user", content: "x" }]).catch((e) => console.log(e.name, e.message));
@@ -147,7 +158,7 @@ test("a crash, and the end of the program", { skip: process.platform === "win32"
 
 test("another release", () => {
   const text = readFileSync(new URL("../index.mjs", import.meta.url), "utf8").replace('VERSION = ""', 'VERSION = "v9.8.7"').replace('"./chat.mjs"', JSON.stringify(new URL("../chat.mjs", import.meta.url).href));
-  const out = spawnSync(process.execPath, ["--input-type=module", "-e", `${text}\nfor (let i = 0; i < 2; i++) await validate({ name: "a" }, {}).catch((e) => console.log(e.name, e.message));`], { encoding: "utf8", timeout: 30_000 });
+  const out = run(`${text}\nfor (let i = 0; i < 2; i++) await validate({ name: "a" }, {}).catch((e) => console.log(e.name, e.message));`);
   const line = "ToolmendError toolmend: this toolmend is .*, and the package is v9.8.7: install both of the same release\n";
   assert.match(out.stdout, new RegExp(`^${line}${line}$`), out.stderr);
 });

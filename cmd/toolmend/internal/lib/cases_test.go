@@ -218,7 +218,7 @@ func (c *stepCase) session(t *testing.T) caseWant {
 	for range 3 {
 		require.NotEqual(t, "error", h.next(t).Type)
 	}
-	h.frame(map[string]any{"type": "step", "id": 3, "stack": "a", "set": "k", "messages": c.request().Messages, "request": map[string]any{"tool_choice": c.request().ToolChoice, "max_tokens": c.MaxTokens}})
+	h.frame(map[string]any{"type": "step", "id": 3, "stack": "a", "set": "k", "length": 1, "request": map[string]any{"tool_choice": c.request().ToolChoice, "max_tokens": c.MaxTokens}})
 	var replies [][]string
 	var answers []*middleware.Response
 	byNumber := map[int]*middleware.Response{}
@@ -236,6 +236,8 @@ func (c *stepCase) session(t *testing.T) caseWant {
 			answers = append(answers, c.Answers[len(answers)].response(len(answers)+1))
 			byNumber[f.N] = answers[len(answers)-1]
 			h.frame(map[string]any{"type": "answer", "id": 3, "n": f.N, "response": answers[len(answers)-1]})
+		case "load":
+			h.frame(map[string]any{"type": "messages", "id": 3, "n": f.N, "messages": c.request().Messages})
 		case "rule":
 			value := f.Call.Arguments
 			if c.Rule.Path != "" {
