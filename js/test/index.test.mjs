@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { Invalid, Stack, StepError, ToolmendError, validate } from "../index.mjs";
 
 const tool = { name: "get", parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false } };
@@ -165,14 +166,22 @@ test("another release", () => {
 
 test("the cases of the library", async (t) => {
   const cases = JSON.parse(readFileSync(new URL("../../cmd/toolmend/internal/lib/testdata/cases.json", import.meta.url)));
-  assert.ok(cases.length > 30);
+  assert.ok(cases.length > 100);
   for (const c of cases) {
     await t.test(c.name, async () => {
-      const check = c.rule && ((value) => (value.startsWith(c.rule.prefix) ? c.rule.message : undefined));
-      const rules = c.rule ? { [c.rule.tool]: c.rule.path ? { [c.rule.path]: check } : (call) => check(call.arguments) } : {};
-      const [replies, got] = [[], {}];
+      const check = c.rule && ((value) => (c.rule.bad.some((bad) => isDeepStrictEqual(bad, value)) ? c.rule.message : undefined));
+      const rules = c.rule ? { [c.rule.tool]: c.rule.path ? { [c.rule.path]: check } : (call) => check(call.args) } : {};
+      const stack = new Stack({ rules, ...c.options });
+      for (const want of c.validate ?? []) {
+        const v = await stack.validate(c.tools.find((d) => d.name === want.call[0]), want.call[1]);
+        const got = { args: v.args, unchecked: v.unchecked, issues: v.issues.map((i) => [i.pointer ?? "", i.message]), reply: v.reply };
+        assert.deepEqual(got, { args: JSON.parse(want.arguments), unchecked: want.unchecked ?? false, issues: want.issues ?? [], reply: want.reply ?? "" });
+      }
+      if (!c.answers) return;
+      const [replies, caps, got] = [[], [], {}];
       let asked = 0;
-      const call = async (messages) => {
+      const call = async (messages, tools, settings) => {
+        if (settings.max_tokens) caps.push(settings.max_tokens);
         if (asked > 0) replies.push(messages.slice(messages.findLastIndex((m) => m.role === "assistant") + 1).map((m) => m.content));
         const answer = c.answers[asked++];
         if (!answer) throw new Error("the script is over");
@@ -181,15 +190,21 @@ test("the cases of the library", async (t) => {
       };
       let message;
       try {
-        const choice = c.tool_choice?.name ? c.tool_choice : c.tool_choice?.mode;
-        message = await new Stack({ rules, ...c.options }).wrap(call)([{ role: "user", content: c.user }], c.tools, { max_tokens: c.max_tokens, tool_choice: choice });
+        let choice = c.tool_choice?.name ? c.tool_choice : c.tool_choice?.mode;
+        if (c.allowed_tools) choice = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: c.allowed_tools.map((name) => ({ type: "function", function: { name } })) } };
+        const messages = [{ role: "user", content: c.user }];
+        if (c.behind_results) {
+          const earlier = { id: "earlier", type: "function", function: { name: c.tools[0].name, arguments: "{}" } };
+          messages.push({ role: "assistant", content: null, tool_calls: [earlier] }, { role: "tool", tool_call_id: "earlier", content: "done" });
+        }
+        message = await stack.wrap(call)(messages, c.tools, { max_tokens: c.max_tokens, tool_choice: choice, parallel_tool_calls: !c.no_parallel_calls });
         got.status = message.report.status;
       } catch (e) {
         if (!(e instanceof StepError)) throw e;
         [message, got.code] = [e.lastMessage ?? {}, e.code];
       }
       got.calls = (message.tool_calls ?? []).map((m) => [m.function.name, m.function.arguments]);
-      Object.assign(got, { text: message.content ?? "", replies });
+      Object.assign(got, { text: message.content ?? "", replies, caps });
       assert.deepEqual(Object.fromEntries(Object.entries(got).filter(([, v]) => v?.length)), c.want);
     });
   }

@@ -45,6 +45,8 @@ class _Step(Step):
     def __init__(self, stack: Stack, call: Callable[..., Any], messages: list[Json], tools: Any, settings: Json):
         self.call, self.natives, self.own_tools, self.settings = call, [_plain(m) for m in messages], list(tools or ()), settings
         known = {k: settings.get(k) for k in _SETTINGS} | {"tool_choice": choice_to_wire(settings.get("tool_choice"))}
+        known["no_parallel_calls"] = settings.get("parallel_tool_calls") is False
+        known["allowed_tools"] = allowed_tools(settings.get("tool_choice"))
         wire_tools = kept_tools(pickle.dumps(self.own_tools), None, lambda: map(tool_to_wire, self.own_tools))
         super().__init__(stack, [to_wire(m) for m in self.natives], wire_tools, **known)
 
@@ -124,9 +126,19 @@ def choice_to_wire(choice: Any) -> Json | None:
     if choice in (None, "auto"):
         return None
     if isinstance(choice, dict):
+        if choice.get("type") == "allowed_tools":
+            return choice_to_wire((choice.get("allowed_tools") or choice).get("mode"))
         choice = choice.get("name") or (choice.get("function") or {}).get("name")
         return {"name": choice} if choice else None
     return {"mode": choice} if choice in ("none", "required") else {"mode": "required"} if choice in ("any", True) else {"name": choice}
+
+
+def allowed_tools(choice: Any) -> list[str] | None:
+    """The names of tool_choice = {"type": "allowed_tools", …}."""
+    if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
+        return None
+    allowed = choice.get("allowed_tools") or choice  # flat in Responses
+    return [(t.get("function") or t).get("name", "") for t in allowed.get("tools") or ()]
 
 
 def choice_from_wire(choice: Any) -> Any:

@@ -49,11 +49,12 @@ class _Step(Step):
         self.original = request
         self.natives: list[AnyMessage] = ([request.system_message] if request.system_message else []) + list(request.messages)
         wire = [to_wire(m) for m in self.natives]
-        max_tokens = (request.model_settings or {}).get("max_tokens")
+        settings = request.model_settings or {}
         tools: list[Any] = list(request.tools)
         if isinstance(request.response_format, ToolStrategy):  # the handler declares these itself
             tools += request.response_format.schema_specs
-        super().__init__(middleware.stack, wire, kept_tools(tuple(map(id, tools)), tools, lambda: map(_tool, tools)), tool_choice=choice_to_wire(request.tool_choice), max_tokens=max_tokens)
+        super().__init__(middleware.stack, wire, kept_tools(tuple(map(id, tools)), tools, lambda: map(_tool, tools)), tool_choice=choice_to_wire(request.tool_choice),
+                         max_tokens=settings.get("max_tokens"), no_parallel_calls=settings.get("parallel_tool_calls") is False)  # fmt: skip
 
     def asked(self, ask: Ask) -> ModelRequest:
         messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]

@@ -76,7 +76,8 @@ class _Step(Step):
         own = [*parameters.function_tools, *parameters.output_tools]  # new objects for each request, with the same schemas
         schemas = [t.parameters_json_schema for t in own]
         tools = kept_tools(tuple((id(s), t.name) for s, t in zip(schemas, own)), schemas, lambda: map(_tool, own))
-        super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=(settings or {}).get("max_tokens"))
+        own = settings or {}
+        super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
 
     def asked(self, ask: Ask) -> tuple[list[ModelMessage], Any, ModelRequestParameters]:
         kept, whole = ask.keep - len(self.lead), len(self.natives)
@@ -105,9 +106,8 @@ class _Step(Step):
     def answered(self, ask: Ask, response: ModelResponse) -> Json:
         self.answers[ask.n] = response
         wire = {"message": to_wire(response)[0], "usage": {"input": response.usage.input_tokens, "output": response.usage.output_tokens}}
-        if response.finish_reason:
-            wire["finish_reason"] = {"tool_call": "tool_calls"}.get(response.finish_reason, response.finish_reason)
-        return wire
+        word = (response.provider_details or {}).get("finish_reason") or response.finish_reason or ""
+        return wire | {"finish_reason": {"tool_call": "tool_calls"}.get(word, word)}
 
     def end(self, frame: Json) -> ModelResponse:
         response = self.answers[frame["n"]] if frame.get("n") else self.final(frame)

@@ -37,6 +37,7 @@ type frame struct {
 	N        int
 	Keep     int
 	Messages []middleware.Message
+	Request  middleware.Request
 	Call     middleware.ToolCall
 	Value    json.RawMessage
 	Code     string
@@ -45,6 +46,8 @@ type frame struct {
 	Response *middleware.Response
 	Log      []string
 	Report   *middleware.Report
+	Verdicts []middleware.Verdict
+	Replies  []middleware.Message
 }
 
 func newHost(tb testing.TB) *host {
