@@ -380,7 +380,7 @@ func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (
 				x.hold.parsed(p[n-s.Open():])
 			}
 			x.noteBegun(a, p)
-			x.show(a)
+			x.show(a, buf.IsFull(n) || a.stream.Ended())
 		}
 		if grace == nil && a.stream.Ended() {
 			grace = time.AfterFunc(endGrace, func() { a.cancel(nil) })
