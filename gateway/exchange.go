@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,6 +181,11 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		x.duration = time.Since(x.start)
 		x.request, x.report, x.status, x.err, x.code = call.Request(), call.Report(), call.Status(), call.Err(), code.status
 		x.upstreamTime = call.ModelTime()
+		if u := usingOf(r.Context()); u != nil {
+			if limit := u.refused.Load(); limit != nil {
+				x.report.Notes = append(slices.Clip(x.report.Notes), "no further model call: "+limit.Error())
+			}
+		}
 		if x.code == http.StatusSwitchingProtocols {
 			x.status, x.unread = "unchecked", true
 		}

@@ -67,6 +67,7 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 // layers returns the stack for an upstream.
 func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers {
 	l := s.Layers(argsvalidate.NewValidator(s.validator(u.ToolRules)), u.ToolRules)
+	l[middleware.LayerBudget] = limitCalls
 	if g.options.TracerProvider != nil || g.options.MeterProvider != nil { // to package tracing, nil means the global providers
 		spans := tracing.Options{
 			TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),
@@ -104,7 +105,7 @@ func providerOf(name string, to *url.URL) string {
 func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots *places, observers []observer) *pipeline {
 	enforced := s
 	enforced.Mode = Enforce
-	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerAttempt)
+	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerBudget, middleware.LayerAttempt)
 	return &pipeline{
 		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(enforced.validator(u.ToolRules)),
 		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
