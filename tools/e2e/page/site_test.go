@@ -128,6 +128,30 @@ func TestSiteAccessible(t *testing.T) {
 	}
 }
 
+// TestSiteDoor holds that the first view has a sentence, a command, three links and the
+// picture, in both schemes and on a phone, and that settings and first view need no
+// sideways scroll.
+func TestSiteDoor(t *testing.T) {
+	base, _ := serveSite(t)
+	b := open(t, base)
+	wide := `[...document.querySelectorAll(".vp-doc *")].filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX === "auto" && e.getBoundingClientRect().top < innerHeight).map(e => e.innerText.slice(0, 60)).join("\n")`
+	for _, width := range []int64{1280, 390} {
+		b.width(width)
+		b.visit("/settings.html")
+		b.arrive(`document.querySelector("#app").__vue_app__ !== undefined`)
+		require.Empty(t, value[string](b, strings.Replace(wide, " && e.getBoundingClientRect().top < innerHeight", "", 1)), "settings, %d", width)
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			b.visit("/")
+			b.arrive(`document.querySelector("#app").__vue_app__ !== undefined`)
+			b.wait(fmt.Sprintf(`(e => e.complete && e.naturalWidth > 0 && e.getBoundingClientRect().bottom <= innerHeight)(document.querySelector(".vp-doc img.in-%s"))`, scheme))
+			require.Empty(t, value[string](b, wide), "%d, %s", width, scheme)
+			require.Equal(t, "h1 p div p", value[string](b, `[...document.querySelectorAll(".vp-doc > div > *")].slice(0, 4).map(e => e.localName).join(" ")`), "title, sentence, command, links")
+			require.Equal(t, "/install.html /playground.html /comparison.html", value[string](b, `[...document.querySelectorAll(".vp-doc > div > *:nth-child(4) a")].map(a => a.getAttribute("href")).join(" ")`))
+		}
+	}
+}
+
 // TestSiteSearch finds words, and follows the results.
 func TestSiteSearch(t *testing.T) {
 	base, _ := serveSite(t)
