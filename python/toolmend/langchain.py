@@ -82,16 +82,15 @@ class _Step(Step):
         return wire
 
     def end(self, frame: Json) -> ModelResponse:
-        response, message = self.answers[frame["n"]] if frame.get("n") else (None, self.final(frame))
+        response, message = self.answers[frame["n"]] if frame.get("n") else (ModelResponse(result=[]), self.final(frame))
         if "response" not in frame:
             return response
         usage = frame["response"].get("usage") or {}  # of all attempts
         if message.usage_metadata:
             i, o = usage.get("input", 0), usage.get("output", 0)
             message = message.model_copy(update={"usage_metadata": {**message.usage_metadata, "input_tokens": i, "output_tokens": o, "total_tokens": i + o}})
-        if response is None:
-            return ModelResponse(result=[message])
-        return ModelResponse(result=[message if isinstance(m, AIMessage) else m for m in response.result], structured_response=response.structured_response)
+        result = [message if isinstance(m, AIMessage) else m for m in response.result]
+        return ModelResponse(result=result or [message], structured_response=response.structured_response)
 
     def own(self, kind: str, i: int) -> AnyMessage:
         return self.natives[i] if kind == "m" else self.answers[i][1]
