@@ -43,7 +43,7 @@ def drive(steps: Coroutine[Any, Any, T]) -> T:
 class StepError(ToolmendError):
     """A step without a valid message.
 
-    code is invalid_tool_call, rule_failed, budget, panic, … (docs/protocol.md). message is the last message
+    code is invalid_tool_call, rule_failed, panic, … (docs/protocol.md). message is the last message
     of the model in the framework's own form. verdicts has the findings on each of its calls.
     """
 
@@ -250,7 +250,7 @@ class _Running:
             result = self.check(frame) if frame["type"] == "rule" else self.ask(self.question(frame))
             if inspect.isawaitable(result):
                 if self.loop is None:
-                    raise TypeError("a coroutine in a call that is not one: make the wrapped function async")
+                    raise TypeError("a coroutine, but the step does not run in asyncio: await it (ainvoke, an async function)")
                 result = await result
             if frame["type"] == "rule":
                 self.findings(n, result)
