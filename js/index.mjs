@@ -1,7 +1,7 @@
 // Toolmend in a program of Node, Bun or Deno. The stack runs in a child process, the binary of the package.
 // The protocol is in docs/protocol.md.
 
-import { AsyncLocalStorage } from "node:async_hooks";
+import { AsyncResource } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
@@ -184,7 +184,7 @@ export class Stack {
     const child = childOf(this.#binary ?? findBinary());
     const [stack, set] = [this.#name, createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24)];
     const [errors, open] = [new Map(), new Map()];
-    const inContext = AsyncLocalStorage.snapshot(); // of the caller, for its model and its rules
+    const context = new AsyncResource("toolmend"); // of the caller, for its model and its rules
     let id, abort, asked = false, kept = missing.length;
     const load = async (n) => child.send({ type: "messages", id, n, messages });
     const reply = async ({ type, n, ...more }) => {
@@ -207,6 +207,8 @@ export class Stack {
         errors.set(n, e);
         const status = e?.statusCode ?? e?.status;
         child.send({ type: kind, id, n, error: { message: String(e).slice(0, 16000), status: Number.isInteger(status) ? status : 0 } });
+      } finally {
+        open.delete(n);
       }
     };
     try {
@@ -216,8 +218,8 @@ export class Stack {
           reject(e instanceof Error ? e : signal.reason);
         };
         id = child.register((got) => {
-          if (got.type === "event") inContext(onEvent, got.event);
-          else if (got.type === "ask" || got.type === "rule") inContext(reply, got);
+          if (got.type === "event") context.runInAsyncScope(onEvent, undefined, got.event);
+          else if (got.type === "ask" || got.type === "rule") context.runInAsyncScope(reply, undefined, got);
           else if (got.type === "load") load(got.n).catch(abort);
           else if (got.type === "stop") open.get(got.n)?.abort();
           else if (got.type !== "result" || kept-- <= 0) resolve(got);
