@@ -25,6 +25,7 @@ from ._messages import Step, joined, kept_tools, plain, tool_to_wire
 from ._stack import Ask, Stack, drive
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
+_REASONING = ("reasoning", "thinking", "redacted_thinking")
 _CALLS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
 
 
@@ -133,7 +134,7 @@ def to_wire(m: AnyMessage) -> Json:
             if said := block if isinstance(block, str) else block.get("text"):
                 wire["parts"].append({"text": said})
         elif block.get("type") not in _CALLS:
-            wire["parts"].append({"kind": "opaque"})  # only the provider reads it
+            wire["parts"].append({"kind": "reasoning" if block.get("type") in _REASONING else "opaque"})  # only the provider reads it
     if isinstance(m, AIMessage) and (m.tool_calls or m.invalid_tool_calls):
         calls = [(c, json.dumps(c["args"])) for c in m.tool_calls] + [(c, c["args"] or "") for c in m.invalid_tool_calls]
         wire["tool_calls"] = [{"id": c["id"] or "", "name": c["name"] or "", "arguments": arguments} for c, arguments in calls]

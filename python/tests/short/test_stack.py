@@ -140,6 +140,20 @@ class Steps(unittest.TestCase):
         self.assertEqual([e["kind"] for e in seen], ["text"] * 3 + ["reset"] + ["text"] * 3 + ["tool_call"])
         self.assertEqual(json.loads(seen[-1]["call"]["arguments"]), {"n": 5})
 
+    def test_a_call_in_streamed_text_needs_the_messages(self):
+        text, seen = '<tool_call>{"name": "get", "arguments": {"n": 5}}</tool_call>', []
+
+        def ask(a):
+            for i in range(0, len(text), 7):
+                a.emit("text", text[i : i + 7])
+            return {"message": {"role": "assistant", "parts": [{"text": text}]}}
+
+        for said, want in (("hi", [("get", '{"n": 5}')]), (f"What does {text} mean?", [])):
+            request = {"messages": [{"role": "user", "parts": [{"text": said}]}]}
+            end = drive(toolmend.Stack(rescue=["auto"]).step(request, TOOLS, ask, seen.append))
+            message = end["response"]["message"] if "response" in end else {}
+            self.assertEqual([(c["name"], c["arguments"]) for c in message.get("tool_calls", ())], want)
+
     def test_record(self):
         import tempfile
 
