@@ -52,7 +52,7 @@ export function messageToWire(m) {
   return { role: m.role === "developer" ? "system" : m.role, parts, ...(calls.length && { tool_calls: calls }) };
 }
 
-/** The message with the text and the calls of m. Its other members stay. */
+// The message with the text and the calls of m. Its other members stay.
 export function messageFromWire(m, own) {
   const { tool_calls: was = [], ...rest } = own;
   const message = { ...rest, role: own.role ?? m.role };

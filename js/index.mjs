@@ -1,7 +1,7 @@
 // Toolmend in a program of Node, Bun or Deno. The stack runs in a child process, the binary of the package.
 // The protocol is in docs/protocol.md.
 
-import { AsyncLocalStorage } from "node:async_hooks";
+import { AsyncResource } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
@@ -10,17 +10,17 @@ import { wrap } from "./chat.mjs";
 const VERSION = ""; // the release of the binary, such as v0.1.0: the builder of the package writes it
 const MAX_LINE = 64 << 20;
 
-/** The base of the errors of this package. */
+// The base of the errors of this package.
 export class ToolmendError extends Error {
   name = "ToolmendError";
 }
 
-/** The child process ended during the step. The next step starts another one. */
+// The child process ended during the step. The next step starts another one.
 export class Ended extends ToolmendError {
   name = "Ended";
 }
 
-/** A step without a valid message. */
+// A step without a valid message.
 export class StepError extends ToolmendError {
   constructor(frame, options) {
     super(frame.message, options);
@@ -34,7 +34,7 @@ export class StepError extends ToolmendError {
   }
 }
 
-/** A rule throws it: the call is invalid. The model reads the text. */
+// A rule throws it: the call is invalid. The model reads the text.
 export class Invalid extends Error {
   name = "Invalid";
   constructor(message, pointer = "") {
@@ -85,7 +85,7 @@ class Child {
     this.send({ type: "hello", versions: [1], release: VERSION });
   }
 
-  /** An idle child keeps no program alive. */
+  // An idle child keeps no program alive.
   #busy(on) {
     if (!this.process.pid) return; // it did not start
     for (const h of [this.process, this.process.stdin, this.process.stdout, this.process.stderr]) on ? h.ref?.() : h.unref?.();
@@ -118,7 +118,7 @@ function childOf(binary) {
   return children.get(binary);
 }
 
-/** Runs a function in a span, if the program has OpenTelemetry: its API is registered under this symbol. */
+// Runs a function in a span, if the program has OpenTelemetry: its API is registered under this symbol.
 function inSpan(name, run) {
   const tracer = globalThis[Symbol.for("opentelemetry.js.api.1")]?.trace?.getTracer("toolmend");
   if (!tracer) return run();
@@ -136,7 +136,7 @@ function inSpan(name, run) {
 
 let stacks = 0;
 
-/** Validates, repairs and re-asks. See index.d.mts. */
+// Validates, repairs and re-asks. See index.d.mts.
 export class Stack {
   #name = `s${++stacks}`;
   #checks = [];
@@ -184,7 +184,7 @@ export class Stack {
     const child = childOf(this.#binary ?? findBinary());
     const [stack, set] = [this.#name, createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24)];
     const [errors, open] = [new Map(), new Map()];
-    const inContext = AsyncLocalStorage.snapshot(); // of the caller, for its model and its rules
+    const context = new AsyncResource("toolmend"); // of the caller, for its model and its rules
     let id, abort, asked = false, kept = missing.length;
     const load = async (n) => child.send({ type: "messages", id, n, messages });
     const reply = async ({ type, n, ...more }) => {
@@ -207,6 +207,8 @@ export class Stack {
         errors.set(n, e);
         const status = e?.statusCode ?? e?.status;
         child.send({ type: kind, id, n, error: { message: String(e).slice(0, 16000), status: Number.isInteger(status) ? status : 0 } });
+      } finally {
+        open.delete(n);
       }
     };
     try {
@@ -216,8 +218,8 @@ export class Stack {
           reject(e instanceof Error ? e : signal.reason);
         };
         id = child.register((got) => {
-          if (got.type === "event") inContext(onEvent, got.event);
-          else if (got.type === "ask" || got.type === "rule") inContext(reply, got);
+          if (got.type === "event") context.runInAsyncScope(onEvent, undefined, got.event);
+          else if (got.type === "ask" || got.type === "rule") context.runInAsyncScope(reply, undefined, got);
           else if (got.type === "load") load(got.n).catch(abort);
           else if (got.type === "stop") open.get(got.n)?.abort();
           else if (got.type !== "result" || kept-- <= 0) resolve(got);
@@ -254,16 +256,16 @@ export class Stack {
   }
 }
 
-/** Stack().validate. */
+// Stack().validate.
 export const validate = (tool, args) => (children.stack ??= new Stack()).validate(tool, args);
 
-/** The text of a message of the protocol. */
+// The text of a message of the protocol.
 export const textOf = (m) => (m.parts ?? []).filter((p) => !p.kind).map((p) => p.text ?? "").join("");
 
-/** The host's message that a message of the protocol is from: ["m", 2] or ["a", 1]. */
+// The host's message that a message of the protocol is from: ["m", 2] or ["a", 1].
 export const originOf = (m) => (m.native?.dialect === "host" ? [m.native.raw[0], Number(m.native.raw.slice(1))] : []);
 
-/** A tool in the form of OpenAI, Anthropic, MCP or the protocol. */
+// A tool in the form of OpenAI, Anthropic, MCP or the protocol.
 export function toolToWire(tool) {
   const f = tool.function ?? tool;
   const parameters = f.parameters ?? f.input_schema ?? f.inputSchema;

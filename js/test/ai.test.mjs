@@ -140,7 +140,7 @@ test("the cases of the library", async (t) => {
         doGenerate: async () => {
           const a = c.answers[asked++];
           const calls = (a.calls ?? []).map(([toolName, input], i) => ({ type: "tool-call", toolCallId: `c${asked}${i}`, toolName, input }));
-          return { content: [...(a.text ? [text(a.text)] : []), ...calls], finishReason: { unified: "other", raw: a.finish ?? "" }, usage, warnings: [] };
+          return { content: [...(a.reasoning ? [{ type: "reasoning", text: a.reasoning }] : []), ...(a.text ? [text(a.text)] : []), ...calls], finishReason: { unified: "other", raw: a.finish ?? "" }, usage, warnings: [] };
         },
       });
       const middleware = toolmend(new Stack({ rules, ...c.options }));

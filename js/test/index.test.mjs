@@ -186,7 +186,7 @@ test("the cases of the library", async (t) => {
         const answer = c.answers[asked++];
         if (!answer) throw new Error("the script is over");
         const calls = (answer.calls ?? []).map(([name, a], i) => ({ id: `call_${asked}_${i}`, type: "function", function: { name, arguments: a } }));
-        return { role: "assistant", content: answer.text ?? null, tool_calls: calls, finish_reason: answer.finish };
+        return { role: "assistant", content: answer.text ?? null, reasoning_content: answer.reasoning, tool_calls: calls, finish_reason: answer.finish };
       };
       let message;
       try {

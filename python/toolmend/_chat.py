@@ -1,4 +1,4 @@
-"""The stack around a function call(messages, tools) with the messages of OpenAI's Chat Completions."""
+# The stack around a function call(messages, tools) with the messages of OpenAI's Chat Completions.
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _accepts(call: Callable[..., Any], key: str) -> bool:
 
 
 def _plain(value: Any) -> Json:
-    """A dict of an object of an SDK."""
+    # A dict of an object of an SDK.
     return value if isinstance(value, dict) else dict(value.model_dump(exclude_none=True))
 
 
@@ -106,7 +106,7 @@ def to_wire(m: Json) -> Json:
 
 
 def from_wire(wire: Json, own: Json) -> Json:
-    """The message with the text and the calls of wire. Its other members stay."""
+    # The message with the text and the calls of wire. Its other members stay.
     said = joined(wire)
     message = {**own, "role": own.get("role", wire["role"])}
     if not own or said != joined(to_wire(own)):
@@ -134,7 +134,7 @@ def choice_to_wire(choice: Any) -> Json | None:
 
 
 def allowed_tools(choice: Any) -> list[str] | None:
-    """The names of tool_choice = {"type": "allowed_tools", …}."""
+    # The names of tool_choice = {"type": "allowed_tools", …}.
     if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
         return None
     allowed = choice.get("allowed_tools") or choice  # flat in Responses

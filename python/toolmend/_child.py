@@ -1,4 +1,4 @@
-"""The child process `toolmend lib`: one for each Python process, started when it is needed."""
+# The child process `toolmend lib`: one for each Python process, started when it is needed.
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ended(ToolmendError):
 
 @functools.lru_cache(None)
 def find_binary() -> str:
-    """Returns the path of the binary: TOOLMEND_BIN, or the wheel's own, or one on the path."""
+    # Returns the path of the binary: TOOLMEND_BIN, or the wheel's own, or one on the path.
     name = "toolmend.exe" if sys.platform == "win32" else "toolmend"
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
     beside = [p for p in (os.path.join(f, name) for f in folders) if os.path.exists(p)]
@@ -114,7 +114,7 @@ _children: dict[str, Child] = {}
 
 
 def child(binary: str | None = None) -> Child:
-    """Returns the child of this process, or a new one if it has ended."""
+    # Returns the child of this process, or a new one if it has ended.
     binary = binary or find_binary()
     running = _children.get(binary)
     if running is not None and running.ended is None:
@@ -129,7 +129,7 @@ def child(binary: str | None = None) -> Child:
 
 
 def _after_fork() -> None:
-    """A forked process leaves the child to its parent, and starts its own."""
+    # A forked process leaves the child to its parent, and starts its own.
     global _lock
     _lock = threading.Lock()
     for inherited in _children.values():

@@ -1,4 +1,4 @@
-"""What the adapters share."""
+# What the adapters share.
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Step:
         self.request = {"messages": messages, **{k: v for k, v in settings.items() if v}}
 
     async def run(self, call: Callable[[Any], Any], loop: Any = None) -> Any:
-        """Runs the step around call, for drive; with a loop for asyncio, and call may be a coroutine."""
+        # Runs the step around call, for drive; with a loop for asyncio, and call may be a coroutine.
 
         async def answer(ask: Ask, response: Any) -> Json:
             return self.answered(ask, await response)
@@ -53,12 +53,12 @@ class Step:
         return self.from_wire(wire, self.own(*place) if place else None)
 
     def final(self, frame: Json) -> Any:
-        """The message of a result. If its call was read in a text, the last answer has its other members."""
+        # The message of a result. If its call was read in a text, the last answer has its other members.
         wire = frame["response"]["message"]
         return self.from_wire(wire, self.own(*(origin(wire) or ("a", max(self.answers)))))
 
     def changed(self, ask: Ask, *keys: str) -> Json:
-        """The settings of the request that the ask changes."""
+        # The settings of the request that the ask changes.
         settings = self.request if ask.settings is None else ask.settings
         return {k: settings.get(k) for k in keys if settings.get(k) != self.request.get(k)}
 
@@ -67,7 +67,7 @@ _kept: dict[Any, tuple[Any, Tools]] = {}
 
 
 def kept_tools(key: Any, alive: Any, convert: Callable[[], Iterable[Json]]) -> Tools:
-    """Converts the tools of a framework once for each key. alive stays alive, so an id in the key is not used again."""
+    # Converts the tools of a framework once for each key. alive stays alive, so an id in the key is not used again.
     if key not in _kept:
         if len(_kept) > 64:
             _kept.clear()
@@ -76,7 +76,7 @@ def kept_tools(key: Any, alive: Any, convert: Callable[[], Iterable[Json]]) -> T
 
 
 def text(role: str, content: Any, **more: Any) -> Json:
-    """A message of one text."""
+    # A message of one text.
     return {"role": role, "parts": [{"text": content}] if content else [], **more}
 
 
@@ -85,12 +85,12 @@ def joined(message: Json) -> str:
 
 
 def plain(s: Any) -> str:
-    """An id, a name or arguments: bytes that are not UTF-8 come as base64."""
+    # An id, a name or arguments: bytes that are not UTF-8 come as base64.
     return base64.b64decode(s["base64"]).decode("utf-8", "replace") if isinstance(s, dict) else s or ""
 
 
 def origin(message: Json) -> tuple[str, int] | None:
-    """("m", i): the i-th message of the step; ("a", n): the answer to question n."""
+    # ("m", i): the i-th message of the step; ("a", n): the answer to question n.
     native = message.get("native")
     return (native["raw"][0], int(native["raw"][1:])) if native and native.get("dialect") == "host" else None
 
@@ -100,7 +100,7 @@ def text_of_arguments(value: Any) -> str:
 
 
 def tool_to_wire(tool: Any) -> Json:
-    """A tool in the form of OpenAI, Anthropic, MCP or the protocol."""
+    # A tool in the form of OpenAI, Anthropic, MCP or the protocol.
     f = tool.get("function") or tool
     parameters = next((f[k] for k in ("parameters", "input_schema", "inputSchema") if f.get(k) is not None), None)
     name = f.get("name") or tool.get("type", "")

@@ -1,4 +1,4 @@
-"""A stack: one model step, or the validation of a call."""
+# A stack: one model step, or the validation of a call.
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def drive(steps: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine in a thread without an event loop: what it waits for blocks."""
+    # Runs a coroutine in a thread without an event loop: what it waits for blocks.
     try:
         steps.send(None)
     except StopIteration as end:
@@ -43,7 +43,7 @@ def drive(steps: Coroutine[Any, Any, T]) -> T:
 class StepError(ToolmendError):
     """A step without a valid message.
 
-    code is invalid_tool_call, rule_failed, budget, panic, … (docs/protocol.md). message is the last message
+    code is invalid_tool_call, rule_failed, panic, … (docs/protocol.md). message is the last message
     of the model in the framework's own form. verdicts has the findings on each of its calls.
     """
 
@@ -165,17 +165,16 @@ class Stack:
         return Verdict(not v.get("issues"), args, v.get("issues") or [], v.get("changes") or [], v.get("unchecked", False), reply)
 
     async def step(self, request: Json, tools: Sequence[Json], ask: Callable[[Ask], Any], on_event: OnEvent | None = None, loop: Any = None) -> Json:
-        """Runs a step for an adapter. ask makes one model call and returns a response; its exceptions come back from step.
-
-        With a loop it waits as a task of asyncio, and on_event must not block. Without one it is for drive, and ask is no coroutine.
-        """
+        # Runs a step for an adapter. ask makes one model call and returns a response; its exceptions come back from step.
+        #
+        # With a loop it waits as a task of asyncio, and on_event must not block. Without one it is for drive, and ask is no coroutine.
         rest = {k: v for k, v in request.items() if k != "messages"}
         frame = {"type": "step", "request": rest, "stream": on_event is not None}
         return await _Running(self, frame, request.get("messages") or [], tools, ask, on_event, loop).run()
 
 
 class _Running:
-    """A step or a validation that the child works on."""
+    # A step or a validation that the child works on.
 
     def __init__(self, stack: Stack, frame: Json, messages: Sequence[Json], tools: Sequence[Json], ask: Any = None, on_event: Any = None, loop: Any = None):
         self.stack, self.messages, self.tools, self.ask, self.on_event, self.loop = stack, messages, tools, ask, on_event, loop
@@ -191,7 +190,7 @@ class _Running:
         self.span: Any = None
 
     def start(self, *missing: str) -> None:
-        """Sends the step, behind what the child does not have: the options of the stack, the tools."""
+        # Sends the step, behind what the child does not have: the options of the stack, the tools.
         self.child = c = _child.child(self.stack.binary)
         self.missing = list(missing)
         if self.loop is None:
@@ -232,7 +231,7 @@ class _Running:
         self.child.send({"id": self.id, **frame})
 
     def meanwhile(self, frame: Json) -> bool:
-        """Carries out a frame that comes while the model works. It returns False for any other."""
+        # Carries out a frame that comes while the model works. It returns False for any other.
         if frame["type"] == "event":
             self.on_event(frame["event"])
         elif frame["type"] == "load":
@@ -251,7 +250,7 @@ class _Running:
             result = self.check(frame) if frame["type"] == "rule" else self.ask(self.question(frame))
             if inspect.isawaitable(result):
                 if self.loop is None:
-                    raise TypeError("a coroutine in a call that is not one: make the wrapped function async")
+                    raise TypeError("a coroutine, but the step does not run in asyncio: await it (ainvoke, an async function)")
                 result = await result
             if frame["type"] == "rule":
                 self.findings(n, result)
@@ -289,7 +288,7 @@ class _Running:
         return check(frame["value"], call) if with_path else check(call)
 
     def finish(self, frame: Json) -> Json | None:
-        """Returns the end of the step, or None if the step begins anew."""
+        # Returns the end of the step, or None if the step begins anew.
         ended, code = frame["type"] == "ended", frame.get("code", "")
         if self.missing and not ended and frame["type"] == "result":
             self.missing.pop()
@@ -326,7 +325,7 @@ class _Running:
 
 
 class Tools(list[Json]):
-    """A tool set that does not change any more. Its name is the hash of its text."""
+    # A tool set that does not change any more. Its name is the hash of its text.
 
     @functools.cached_property
     def name(self) -> str:

@@ -25,6 +25,7 @@ from ._messages import Step, joined, kept_tools, plain, tool_to_wire
 from ._stack import Ask, Stack, drive
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
+_REASONING = ("reasoning", "thinking", "redacted_thinking")
 _CALLS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
 
 
@@ -82,16 +83,15 @@ class _Step(Step):
         return wire
 
     def end(self, frame: Json) -> ModelResponse:
-        response, message = self.answers[frame["n"]] if frame.get("n") else (None, self.final(frame))
+        response, message = self.answers[frame["n"]] if frame.get("n") else (ModelResponse(result=[]), self.final(frame))
         if "response" not in frame:
             return response
         usage = frame["response"].get("usage") or {}  # of all attempts
         if message.usage_metadata:
             i, o = usage.get("input", 0), usage.get("output", 0)
             message = message.model_copy(update={"usage_metadata": {**message.usage_metadata, "input_tokens": i, "output_tokens": o, "total_tokens": i + o}})
-        if response is None:
-            return ModelResponse(result=[message])
-        return ModelResponse(result=[message if isinstance(m, AIMessage) else m for m in response.result], structured_response=response.structured_response)
+        result = [message if isinstance(m, AIMessage) else m for m in response.result]
+        return ModelResponse(result=result or [message], structured_response=response.structured_response)
 
     def own(self, kind: str, i: int) -> AnyMessage:
         return self.natives[i] if kind == "m" else self.answers[i][1]
@@ -134,7 +134,7 @@ def to_wire(m: AnyMessage) -> Json:
             if said := block if isinstance(block, str) else block.get("text"):
                 wire["parts"].append({"text": said})
         elif block.get("type") not in _CALLS:
-            wire["parts"].append({"kind": "opaque"})  # only the provider reads it
+            wire["parts"].append({"kind": "reasoning" if block.get("type") in _REASONING else "opaque"})  # only the provider reads it
     if isinstance(m, AIMessage) and (m.tool_calls or m.invalid_tool_calls):
         calls = [(c, json.dumps(c["args"])) for c in m.tool_calls] + [(c, c["args"] or "") for c in m.invalid_tool_calls]
         wire["tool_calls"] = [{"id": c["id"] or "", "name": c["name"] or "", "arguments": arguments} for c, arguments in calls]

@@ -33,26 +33,23 @@ class ToolmendModel(WrapperModel):
         super().__init__(wrapped)
         self.stack = stack or Stack(**options)
 
-    async def request(self, messages, model_settings, model_request_parameters) -> ModelResponse:
+    async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
         step = _Step(self, messages, model_settings, model_request_parameters)
         response: ModelResponse = await step.run(lambda a: self.wrapped.request(*a), asyncio.get_running_loop())
         return response
 
     @asynccontextmanager
-    async def request_stream(self, messages, model_settings, model_request_parameters, run_context=None) -> AsyncGenerator[StreamedResponse]:
+    async def request_stream(self, messages: Any, model_settings: Any, model_request_parameters: Any, run_context: Any = None) -> AsyncGenerator[StreamedResponse]:
         step = _Step(self, messages, model_settings, model_request_parameters)
 
         async def ask(ask: Ask) -> Json:
             async with self.wrapped.request_stream(*step.asked(ask), run_context) as inner:
                 async for event in inner:
-                    if isinstance(event, PartStartEvent) and isinstance(event.part, (TextPart, ThinkingPart)):
-                        piece = event.part.content, isinstance(event.part, TextPart)
-                    elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, (TextPartDelta, ThinkingPartDelta)):
-                        piece = event.delta.content_delta, isinstance(event.delta, TextPartDelta)
-                    else:
-                        continue
-                    if piece[0]:
-                        ask.emit("text" if piece[1] else "reasoning", piece[0])
+                    part: Any = event.part if isinstance(event, PartStartEvent) else event.delta if isinstance(event, PartDeltaEvent) else None
+                    if isinstance(part, (TextPart, TextPartDelta, ThinkingPart, ThinkingPartDelta)):
+                        piece = part.content if isinstance(part, (TextPart, ThinkingPart)) else part.content_delta
+                        if piece:
+                            ask.emit("text" if isinstance(part, (TextPart, TextPartDelta)) else "reasoning", piece)
                 return step.answered(ask, inner.get())
 
         stream = _Stream(model_request_parameters, self, step, ask)
@@ -73,9 +70,9 @@ class _Step(Step):
         self.starts.append(len(self.wire))
         self.lead = [text("system", p.content) for p in parameters.instruction_parts or ()]
         choice = {"mode": "required"} if parameters.output_tools and not parameters.allow_text_output else None
-        own = [*parameters.function_tools, *parameters.output_tools]  # new objects for each request, with the same schemas
-        schemas = [t.parameters_json_schema for t in own]
-        tools = kept_tools(tuple((id(s), t.name) for s, t in zip(schemas, own)), schemas, lambda: map(_tool, own))
+        declared = [*parameters.function_tools, *parameters.output_tools]  # new objects for each request, with the same schemas
+        schemas = [t.parameters_json_schema for t in declared]
+        tools = kept_tools(tuple((id(s), t.name) for s, t in zip(schemas, declared)), schemas, lambda: map(_tool, declared))
         own = settings or {}
         super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
 
@@ -99,8 +96,8 @@ class _Step(Step):
             settings = {**(settings or {}), {"stop": "stop_sequences"}.get(key, key): value}
         if ask.tools is not None:
             names = {t["name"] for t in ask.tools}
-            kinds = {"function_tools": parameters.function_tools, "output_tools": parameters.output_tools}
-            parameters = replace(parameters, **{k: [t for t in tools if t.name in names] for k, tools in kinds.items()})
+            function, output = ([t for t in all if t.name in names] for all in (parameters.function_tools, parameters.output_tools))
+            parameters = replace(parameters, function_tools=function, output_tools=output)
         return messages, settings, parameters
 
     def answered(self, ask: Ask, response: ModelResponse) -> Json:
@@ -110,7 +107,7 @@ class _Step(Step):
         return wire | {"finish_reason": {"tool_call": "tool_calls"}.get(word, word)}
 
     def end(self, frame: Json) -> ModelResponse:
-        response = self.answers[frame["n"]] if frame.get("n") else self.final(frame)
+        response: ModelResponse = self.answers[frame["n"]] if frame.get("n") else self.final(frame)
         if "response" not in frame:
             return response
         return replace(response, usage=sum((a.usage for a in self.answers.values()), RequestUsage()))
@@ -119,21 +116,38 @@ class _Step(Step):
         return self.answers.get(i) if kind == "a" else None
 
     def from_wire(self, wire: Json, own: ModelResponse | None) -> ModelResponse:
-        return from_wire(wire, own)
+        # The response with the calls of wire. What only the provider reads (signatures, ids) stays.
+        calls = iter(wire.get("tool_calls") or ())
+        parts: list[Any] = []
+        for p in own.parts if own else ():
+            if not isinstance(p, ToolCallPart):
+                parts.append(p)
+            elif (c := next(calls, None)) is not None:
+                changed: Any = {"tool_name": plain(c["name"]), "args": plain(c["arguments"]), "tool_call_id": plain(c.get("id"))}
+                parts.append(replace(p, **changed))
+        if own is None or joined(wire) != joined(to_wire(own)[0]):
+            parts = ([TextPart(joined(wire))] if joined(wire) else []) + [p for p in parts if not isinstance(p, TextPart)]
+        parts += [ToolCallPart(plain(c["name"]), plain(c["arguments"]), plain(c.get("id"))) for c in calls]
+        return replace(own, parts=parts) if own else ModelResponse(parts=parts)
 
 
 class _Stream(StreamedResponse):
-    """Text as it comes, calls once they are valid. The part of shown text that is discarded becomes empty."""
+    # Text as it comes, calls once they are valid. The part of shown text that is discarded becomes empty.
+
+    model_name: Any = None  # these four are the last response's in the end
+    provider_name: Any = None
+    provider_url: Any = None
+    timestamp: Any = None
 
     def __init__(self, parameters: ModelRequestParameters, model: ToolmendModel, step: _Step, ask: Any):
         super().__init__(parameters)
-        self._model, self._step, self._ask = model, step, ask
+        self._step, self._ask = step, ask
         self._final: ModelResponse | None = None
-        self._task: asyncio.Task | None = None
-        self._at = datetime.now(timezone.utc)
+        self._task: asyncio.Task[ModelResponse] | None = None
+        self.model_name, self.provider_name, self.timestamp = model.model_name, model.system, datetime.now(timezone.utc)
 
     async def _get_event_iterator(self) -> AsyncIterator[Any]:
-        events: asyncio.Queue = asyncio.Queue()
+        events: asyncio.Queue[Any] = asyncio.Queue()
         self._task = asyncio.create_task(self._step.through(self._ask, asyncio.get_running_loop(), events.put_nowait))
         self._task.add_done_callback(lambda _: events.put_nowait(None))
         shown: dict[tuple[str, int], Any] = {}
@@ -144,16 +158,15 @@ class _Stream(StreamedResponse):
                 for at, empty in shown.items():
                     yield self._parts_manager.handle_part(vendor_part_id=at, part=empty)
                 shown, turn = {}, turn + 1
-            elif kind == "text":
-                shown["text", turn] = TextPart("")
-                for e in self._parts_manager.handle_text_delta(vendor_part_id=("text", turn), content=event["text"]):
-                    yield e
-            elif kind == "reasoning":
-                shown["reasoning", turn] = ThinkingPart("")
-                for e in self._parts_manager.handle_thinking_delta(vendor_part_id=("reasoning", turn), content=event["text"]):
+            elif kind in ("text", "reasoning"):
+                shown[kind, turn], manager = TextPart("") if kind == "text" else ThinkingPart(""), self._parts_manager
+                handle = manager.handle_text_delta if kind == "text" else manager.handle_thinking_delta
+                for e in handle(vendor_part_id=(kind, turn), content=event["text"]):
                     yield e
         self._final = self._task.result()
         self._usage, self.finish_reason = self._final.usage, self._final.finish_reason
+        for key in ("model_name", "provider_name", "provider_url", "timestamp"):
+            setattr(self, key, getattr(self._final, key) or getattr(self, key))
         for part in self._final.parts:
             if not isinstance(part, (TextPart, ThinkingPart)) or not shown:
                 yield self._parts_manager.handle_part(vendor_part_id=None, part=part)
@@ -169,22 +182,6 @@ class _Stream(StreamedResponse):
 
     def get_stream_cancel_errors(self) -> tuple[type[BaseException], ...]:
         return (asyncio.CancelledError,)
-
-    @property
-    def model_name(self) -> str:
-        return (self._final and self._final.model_name) or self._model.model_name
-
-    @property
-    def provider_name(self) -> str | None:
-        return self._final.provider_name if self._final else self._model.system
-
-    @property
-    def provider_url(self) -> str | None:
-        return self._final.provider_url if self._final else None
-
-    @property
-    def timestamp(self) -> datetime:
-        return self._final.timestamp if self._final else self._at
 
 
 def _tool(t: Any) -> Json:
@@ -206,16 +203,16 @@ def to_wire(m: ModelMessage) -> list[Json]:
                 wire["parts"].append({"kind": "opaque"})
         return [wire | {"tool_calls": calls} if calls else wire]
     out = []
-    for p in m.parts:
-        if isinstance(p, SystemPromptPart):
-            out.append(text("system", p.content))
-        elif isinstance(p, ToolReturnPart):
-            failed = getattr(p, "outcome", "success") != "success"
-            out.append(text("tool", p.model_response_str(), tool_call_id=p.tool_call_id, tool_name=p.tool_name, is_error=failed))
-        elif isinstance(p, RetryPromptPart) and p.tool_name:
-            out.append(text("tool", p.model_response(), tool_call_id=p.tool_call_id, tool_name=p.tool_name, is_error=True))
-        elif isinstance(p, UserPromptPart):
-            content = [p.content] if isinstance(p.content, str) else p.content
+    for part in m.parts:
+        if isinstance(part, SystemPromptPart):
+            out.append(text("system", part.content))
+        elif isinstance(part, ToolReturnPart):
+            failed = getattr(part, "outcome", "success") != "success"
+            out.append(text("tool", part.model_response_str(), tool_call_id=part.tool_call_id, tool_name=part.tool_name, is_error=failed))
+        elif isinstance(part, RetryPromptPart) and part.tool_name:
+            out.append(text("tool", part.model_response(), tool_call_id=part.tool_call_id, tool_name=part.tool_name, is_error=True))
+        elif isinstance(part, UserPromptPart):
+            content = [part.content] if isinstance(part.content, str) else part.content
             out.append({"role": "user", "parts": [{"text": c} if isinstance(c, str) else {"kind": "opaque"} for c in content]})
         else:
             out.append({"role": "user", "parts": [{"kind": "opaque"}]})
@@ -224,21 +221,5 @@ def to_wire(m: ModelMessage) -> list[Json]:
 
 def _part(m: Json) -> Any:
     if m["role"] == "tool":
-        more = {"outcome": "retried" if m.get("is_error") else "success"}
-        return ToolReturnPart(plain(m.get("tool_name")), joined(m), plain(m.get("tool_call_id")), **more)
+        return ToolReturnPart(plain(m.get("tool_name")), joined(m), plain(m.get("tool_call_id")), outcome="retried" if m.get("is_error") else "success")
     return SystemPromptPart(joined(m)) if m["role"] == "system" else UserPromptPart(joined(m))
-
-
-def from_wire(wire: Json, own: ModelResponse | None) -> ModelResponse:
-    """The response with the calls of wire. What only the provider reads (signatures, ids) stays."""
-    calls = iter(wire.get("tool_calls") or ())
-    parts: list[Any] = []
-    for p in own.parts if own else ():
-        if not isinstance(p, ToolCallPart):
-            parts.append(p)
-        elif (c := next(calls, None)) is not None:
-            parts.append(replace(p, tool_name=plain(c["name"]), args=plain(c["arguments"]), tool_call_id=plain(c.get("id"))))
-    if own is None or joined(wire) != joined(to_wire(own)[0]):
-        parts = ([TextPart(joined(wire))] if joined(wire) else []) + [p for p in parts if not isinstance(p, TextPart)]
-    parts += [ToolCallPart(plain(c["name"]), plain(c["arguments"]), plain(c.get("id"))) for c in calls]
-    return replace(own, parts=parts) if own else ModelResponse(parts=parts)

@@ -5,6 +5,7 @@ rounds, because other programs make some of them slow.
 """
 
 import asyncio
+import itertools
 import json
 import os
 import resource
@@ -68,15 +69,20 @@ def cpu():
 def row(name, one, base, n=None):
     """Prints the time of one and of base, its ratio, and the ratio of their processor time."""
     times, used = ([], []), [0.0, 0.0]
+    start = time.perf_counter()
+    one(), base()
+    block = 1 if time.perf_counter() - start > 0.03 else 20  # reading the processor time takes as long as a step
     end = time.perf_counter() + 2 * SECONDS
-    while time.perf_counter() < end or len(times[1]) < 7:
+    for first in itertools.chain([True], itertools.repeat(False)):
         for i, f in enumerate((one, base)):
-            before, start = cpu(), time.perf_counter()
-            f()
-            times[i].append(time.perf_counter() - start)
-            if len(times[1]) > 2:
+            before = cpu()
+            for _ in range(block):
+                start = time.perf_counter()
+                f()
+                times[i].append(time.perf_counter() - start)
+            if not first:
                 used[i] += cpu() - before
-        if n and len(times[1]) >= n:
+        if len(times[1]) >= (n or 7) and (n or time.perf_counter() > end):
             break
     a, b = (statistics.quantiles(t[2:], n=4)[0] for t in times)
     print(f"| {name} | {a * 1e6:,.0f} | {b * 1e6:,.0f} | {a / b:.2f} | {used[0] / used[1] if used[1] else 0:.2f} |", flush=True)

@@ -9,7 +9,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic_ai.messages import ModelResponse as PydanticResponse
 from pydantic_ai.messages import ModelRequest as PydanticRequest
-from pydantic_ai.messages import TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import ToolDefinition
@@ -68,7 +68,7 @@ def test_langchain(case):
             except ValueError:
                 broken.append({"id": f"c{len(asked)}{i}", "name": name, "args": a, "error": "x", "type": "invalid_tool_call"})
         metadata = {"finish_reason": answer.get("finish")}
-        return ModelResponse(result=[AIMessage(answer.get("text") or "", tool_calls=good, invalid_tool_calls=broken, response_metadata=metadata)])
+        return ModelResponse(result=[AIMessage([{"type": "thinking", "thinking": answer["reasoning"]}] if "reasoning" in answer else answer.get("text") or "", tool_calls=good, invalid_tool_calls=broken, response_metadata=metadata)])
 
     tools = [{"type": "function", "function": t} for t in case["tools"]]
     choice = case.get("tool_choice", {})
@@ -97,7 +97,7 @@ async def test_pydantic_ai(case):
         asked.append(messages)
         a = case["answers"][len(asked) - 1]
         parts = [ToolCallPart(n, args, f"c{len(asked)}{i}") for i, (n, args) in enumerate(a["calls"] or ())]
-        return PydanticResponse(parts=([TextPart(a["text"])] if a.get("text") else []) + parts, finish_reason="error" if a.get("finish", "").endswith("CALL") else a.get("finish"), provider_details={"finish_reason": a.get("finish")})
+        return PydanticResponse(parts=([ThinkingPart(a["reasoning"])] if "reasoning" in a else []) + ([TextPart(a["text"])] if a.get("text") else []) + parts, finish_reason="error" if a.get("finish", "").endswith("CALL") else a.get("finish"), provider_details={"finish_reason": a.get("finish")})
 
     tools = [ToolDefinition(name=t["name"], parameters_json_schema=t["parameters"]) for t in case["tools"]]
     model = ToolmendModel(FunctionModel(answer), stack_of(case))

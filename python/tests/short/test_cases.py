@@ -36,7 +36,7 @@ def run(case, how):
             raise RuntimeError("the script is over")
         answer = case["answers"][len(asked) - 1]
         calls = [{"id": f"call_{len(asked)}_{i}", "type": "function", "function": {"name": n, "arguments": a}} for i, (n, a) in enumerate(answer["calls"] or ())]
-        return {"role": "assistant", "content": answer.get("text"), "tool_calls": calls, "finish_reason": answer.get("finish")}
+        return {"role": "assistant", "content": answer.get("text"), "reasoning_content": answer.get("reasoning"), "tool_calls": calls, "finish_reason": answer.get("finish")}
 
     async def acall(messages, tools, **settings):
         await asyncio.sleep(0)

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import unittest
-import warnings
 
 import toolmend
 from toolmend import _child
@@ -140,6 +139,20 @@ class Steps(unittest.TestCase):
         drive(toolmend.Stack().step({"messages": [{"role": "user", "parts": [{"text": "hi"}]}]}, TOOLS, ask, seen.append))
         self.assertEqual([e["kind"] for e in seen], ["text"] * 3 + ["reset"] + ["text"] * 3 + ["tool_call"])
         self.assertEqual(json.loads(seen[-1]["call"]["arguments"]), {"n": 5})
+
+    def test_a_call_in_streamed_text_needs_the_messages(self):
+        text, seen = '<tool_call>{"name": "get", "arguments": {"n": 5}}</tool_call>', []
+
+        def ask(a):
+            for i in range(0, len(text), 7):
+                a.emit("text", text[i : i + 7])
+            return {"message": {"role": "assistant", "parts": [{"text": text}]}}
+
+        for said, want in (("hi", [("get", '{"n": 5}')]), (f"What does {text} mean?", [])):
+            request = {"messages": [{"role": "user", "parts": [{"text": said}]}]}
+            end = drive(toolmend.Stack(rescue=["auto"]).step(request, TOOLS, ask, seen.append))
+            message = end["response"]["message"] if "response" in end else {}
+            self.assertEqual([(c["name"], c["arguments"]) for c in message.get("tool_calls", ())], want)
 
     def test_record(self):
         import tempfile
@@ -361,12 +374,12 @@ class Processes(unittest.TestCase):
             child.send = send
 
     def test_a_coroutine_in_a_thread(self):
-        async def rule(call):
-            await asyncio.sleep(1)
+        class Later:
+            def __await__(self):
+                yield
 
-        with self.assertRaisesRegex(toolmend.StepError, "make the wrapped function async"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            toolmend.Stack(rules={"*": rule})(Model(['{"n": 1}']))(USER, TOOLS)
+        with self.assertRaisesRegex(toolmend.StepError, "does not run in asyncio"):
+            toolmend.Stack(rules={"*": lambda call: Later()})(Model(['{"n": 1}']))(USER, TOOLS)
 
 
 if __name__ == "__main__":

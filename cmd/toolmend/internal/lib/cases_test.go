@@ -77,6 +77,7 @@ func (v *caseVerdict) set(of middleware.Verdict, replies []middleware.Message) {
 type caseAnswer struct {
 	Calls  [][2]string             `json:"calls"` // names and arguments
 	Text   string                  `json:"text,omitempty"`
+	Reason string                  `json:"reasoning,omitempty"`
 	Finish middleware.FinishReason `json:"finish,omitempty"`
 }
 
@@ -92,6 +93,9 @@ type caseWant struct {
 // response returns the n-th answer, from 1.
 func (a caseAnswer) response(n int) *middleware.Response {
 	m := middleware.Assistant(a.Text)
+	if a.Reason != "" {
+		m.Parts = append([]middleware.Part{{Kind: middleware.PartReasoning, Text: a.Reason}}, m.Parts...)
+	}
 	for i, c := range a.Calls {
 		m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: fmt.Sprintf("call_%d_%d", n, i), Name: c[0], Arguments: c[1]})
 	}

@@ -152,7 +152,7 @@ func TestProtocolPage(t *testing.T) {
 	for _, kind := range strings.Fields("hello open tools step ask load messages chunk event answer rule findings stop result error validate cancel close") {
 		require.Contains(t, shown.String(), `"type":"`+kind+`"`)
 	}
-	for _, code := range strings.Fields("invalid_tool_call rule_failed budget failed cancelled panic options unknown_stack unknown_set frame protocol") {
+	for _, code := range strings.Fields("invalid_tool_call rule_failed failed cancelled panic options unknown_stack unknown_set frame protocol") {
 		require.Contains(t, string(text), "`"+code+"`")
 	}
 }

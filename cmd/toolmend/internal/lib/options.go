@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolmend/toolmend/answer"
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -83,7 +82,6 @@ func newStack(text json.RawMessage) (*openStack, error) {
 	}
 	opened := &openStack{validator: argsvalidate.NewValidator(v), options: string(text)}
 	l := s.Layers(opened.validator, tools)
-	l[middleware.LayerBudget] = budget.New()
 	if o.TextCall {
 		l[middleware.LayerTextCall] = textcall.New(textcall.Options{})
 	}
@@ -151,30 +149,16 @@ func (r hostRule) Check(ctx context.Context, c *argsvalidate.Call) (issues []mid
 	if !strings.HasPrefix(path, "/") {
 		path = argsvalidate.Dotted(path)
 	}
-	for _, v := range valuesAt(doc.Root(), strings.Split(path, "/")[1:]) {
-		question.Pointer, question.Value = v.Pointer(), json.RawMessage(v.Raw())
+	places, err := argsvalidate.FieldRule[any]{Path: path, Valid: func(any) bool { return false }, Message: "found"}.Check(ctx, c)
+	for _, place := range places {
+		question.Pointer, question.Value = place.Pointer, json.RawMessage(doc.Root().At(place.Pointer).Raw())
 		found, err := r.ask(ctx, c, question)
 		if err != nil {
 			return nil, err
 		}
 		issues = append(issues, found...)
 	}
-	return issues, nil
-}
-
-// valuesAt returns the values at a path. The segment * matches each element and member.
-func valuesAt(v rawjson.Value, path []string) []rawjson.Value {
-	if len(path) == 0 {
-		return []rawjson.Value{v}
-	}
-	var all []rawjson.Value
-	for child := range v.Each() {
-		p := child.Pointer()
-		if path[0] == "*" || path[0] == p[strings.LastIndexByte(p, '/')+1:] {
-			all = append(all, valuesAt(child, path[1:])...)
-		}
-	}
-	return all
+	return issues, err
 }
 
 // ask sends a question to the host and returns its findings.
