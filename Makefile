@@ -127,7 +127,7 @@ packages: ## build the packages of VERSION, and install each in a clean environm
 deploy: ## verify the systemd unit, and test three instances behind nginx
 	@.ci/deploy
 
-metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheus on a running gateway
+metrics: ## alert rules, dashboard and docs/gateway/metrics.md with Debian's Prometheus on a running gateway
 	@$(STEP) metrics
 
 tidy: ## fail where go mod tidy would change something

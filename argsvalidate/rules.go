@@ -310,7 +310,7 @@ func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 		}
 		return parseAccepted(call.Arguments)
 	})
-	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req.Loaded(), reasked: j.reasked}
+	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, reasked: j.reasked}
 	if p := j.allPlans()[i]; p.declared() {
 		c.Tool, c.declared = *p.tool, p.compiled.view()
 	}

@@ -19,7 +19,7 @@ type tripFunc func(*http.Request) (*http.Response, error)
 
 func (f tripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// One request of a client causes at most the model calls that docs/serve.md documents,
+// One request of a client causes at most the model calls that docs/gateway/configure.md documents,
 // however the provider fails.
 func TestModelCallsOfARequest(t *testing.T) {
 	t.Parallel()

@@ -160,7 +160,7 @@ class Step {
     return {
       message: { role: "assistant", ...content(result.content) },
       usage: { input: i?.total ?? 0, cached: i?.cacheRead ?? 0, output: o?.total ?? 0, reasoning: o?.reasoning ?? 0 },
-      finish_reason: result.finishReason?.unified.replace("-", "_"),
+      finish_reason: result.finishReason?.raw ?? result.finishReason?.unified.replace("-", "_"),
     };
   }
 

@@ -6,7 +6,9 @@ export function wrap(stack, call) {
   return async (messages, tools = [], settings = {}) => {
     const answers = new Map();
     const wireTools = tools.map(toolToWire);
-    const request = { tool_choice: choiceToWire(settings.tool_choice) };
+    const allowed = settings.tool_choice?.type === "allowed_tools" ? (settings.tool_choice.allowed_tools ?? settings.tool_choice) : undefined;
+    const request = { tool_choice: choiceToWire(allowed ? allowed.mode : settings.tool_choice), no_parallel_calls: settings.parallel_tool_calls === false };
+    if (allowed) request.allowed_tools = allowed.tools.map((t) => (t.function ?? t).name);
     for (const key of ["model", "max_tokens", "stop"]) if (settings[key] !== undefined) request[key] = settings[key];
     const native = (m) => {
       const [kind, i] = originOf(m);

@@ -9,8 +9,6 @@ import { wrap } from "./chat.mjs";
 
 const VERSION = ""; // the release of the binary, such as v0.1.0: the builder of the package writes it
 const MAX_LINE = 64 << 20;
-const SMALL = 100; // of a message that is not worth a name
-const REMEMBERED = 12 << 20; // characters of messages whose names are kept: fewer than the session remembers
 
 /** The base of the errors of this package. */
 export class ToolmendError extends Error {
@@ -57,9 +55,6 @@ function findBinary() {
 
 class Child {
   #routes = new Map();
-  #known = new Map(); // stacks and tool sets that were sent, and the errors of their frames
-  #names = new Map(); // of the texts of messages that were sent
-  #size = 0; // of these texts
   #ids = 0;
   ended; // why
 
@@ -92,27 +87,14 @@ class Child {
 
   /** An idle child keeps no program alive. */
   #busy(on) {
+    if (!this.process.pid) return; // it did not start
     for (const h of [this.process, this.process.stdin, this.process.stdout, this.process.stderr]) on ? h.ref?.() : h.unref?.();
   }
 
-  send(frame, messages) {
-    const text = JSON.stringify(frame);
-    const line = messages ? `${text.slice(0, -1)},"messages":[${messages.join()}]}` : text;
-    if (line.length > MAX_LINE) throw new ToolmendError(`toolmend: a step of ${line.length} bytes is larger than the limit of ${MAX_LINE}`);
+  send(frame) {
+    const line = JSON.stringify(frame);
+    if (line.length > MAX_LINE) throw new ToolmendError(`toolmend: a frame of ${line.length} bytes is larger than the limit of ${MAX_LINE}`);
     this.process.stdin.write(line + "\n");
-  }
-
-  /** The texts of messages. Those that were sent before are their names, unless whole is set. */
-  named(messages, whole) {
-    return messages.map((m) => {
-      const text = JSON.stringify(m);
-      const name = this.#names.get(text);
-      if (name && !whole) return name;
-      if (text.length < SMALL) return text;
-      if ((this.#size += text.length) > REMEMBERED) [this.#names, this.#size] = [new Map(), text.length];
-      this.#names.set(text, `"${createHash("sha256").update(text).digest("hex").slice(0, 32)}"`);
-      return text;
-    });
   }
 
   register(route) {
@@ -124,22 +106,6 @@ class Child {
   forget(id) {
     if (this.#routes.delete(id) && this.#routes.size === 0) this.#busy(false);
   }
-
-  error(key) {
-    return this.#known.get(key);
-  }
-
-  /** Sends a frame that the child keeps, once. It does not wait for the answer. */
-  once(key, frame, again, onNote) {
-    if (this.#known.has(key) && !again) return;
-    this.#known.set(key, undefined);
-    const id = this.register((end) => {
-      this.forget(id);
-      if (end.type === "error") this.#known.set(key, end.message);
-      for (const note of end.notes ?? []) onNote(note);
-    });
-    this.send({ ...frame, id });
-  }
 }
 
 const children = new Map();
@@ -150,6 +116,22 @@ function childOf(binary) {
   if (old?.refused) throw new ToolmendError(old.ended);
   children.set(binary, new Child(binary));
   return children.get(binary);
+}
+
+/** Runs a function in a span, if the program has OpenTelemetry: its API is registered under this symbol. */
+function inSpan(name, run) {
+  const tracer = globalThis[Symbol.for("opentelemetry.js.api.1")]?.trace?.getTracer("toolmend");
+  if (!tracer) return run();
+  return tracer.startActiveSpan(name, async (span) => {
+    try {
+      return await run(span);
+    } catch (e) {
+      span.setStatus({ code: 2, message: e?.name });
+      throw e;
+    } finally {
+      span.end();
+    }
+  });
 }
 
 let stacks = 0;
@@ -182,7 +164,7 @@ export class Stack {
   async validate(tool, args, { signal } = {}) {
     const wire = toolToWire(tool);
     const calls = [{ id: "c", name: wire.name, arguments: typeof args === "string" ? args : JSON.stringify(args) }];
-    const { verdicts, replies } = await this.#run({ type: "validate", calls }, [], [wire], { signal });
+    const { verdicts, replies } = await inSpan("toolmend.validate", (span) => this.#run({ type: "validate", calls }, [], [wire], { span, signal }));
     const { call, issues = [], changes = [], unchecked = false } = verdicts[0];
     let parsed = call.arguments;
     try {
@@ -192,16 +174,19 @@ export class Stack {
   }
 
   step({ request, messages, tools, ask, onEvent, signal }) {
-    return this.#run({ type: "step", request, stream: !!onEvent }, messages, tools, { ask, onEvent, signal });
+    const frame = { type: "step", request, stream: !!onEvent };
+    return inSpan("toolmend.step", (span) => this.#run(frame, messages, tools, { ask, onEvent, signal, span }));
   }
 
-  async #run(frame, messages, tools, { ask, onEvent, signal }, again = false) {
+  async #run(frame, messages, tools, how, tries = 0, missing = []) {
+    const { ask, onEvent, signal, span } = how;
     signal?.throwIfAborted();
     const child = childOf(this.#binary ?? findBinary());
-    const set = createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24);
+    const [stack, set] = [this.#name, createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24)];
     const [errors, open] = [new Map(), new Map()];
     const inContext = AsyncLocalStorage.snapshot(); // of the caller, for its model and its rules
-    let id, abort, asked = false;
+    let id, abort, asked = false, kept = missing.length;
+    const load = async (n) => child.send({ type: "messages", id, n, messages });
     const reply = async ({ type, n, ...more }) => {
       const stop = new AbortController();
       open.set(n, stop);
@@ -226,26 +211,29 @@ export class Stack {
     };
     try {
       const end = await new Promise((resolve, reject) => {
+        abort = (e) => {
+          child.send({ type: "cancel", id });
+          reject(e instanceof Error ? e : signal.reason);
+        };
         id = child.register((got) => {
           if (got.type === "event") inContext(onEvent, got.event);
           else if (got.type === "ask" || got.type === "rule") inContext(reply, got);
+          else if (got.type === "load") load(got.n).catch(abort);
           else if (got.type === "stop") open.get(got.n)?.abort();
-          else resolve(got);
+          else if (got.type !== "result" || kept-- <= 0) resolve(got);
+          else for (const note of got.notes ?? []) this.#log(note);
         });
-        abort = () => {
-          child.send({ type: "cancel", id });
-          reject(signal.reason);
-        };
         signal?.addEventListener("abort", abort);
-        child.once(this.#name, { type: "open", stack: this.#name, options: this.#options }, false, this.#log);
-        child.once(`${this.#name} ${set}`, { type: "tools", stack: this.#name, set, tools }, again, this.#log);
-        child.send({ ...frame, id, stack: this.#name, set }, child.named(messages, again));
+        for (const type of missing) child.send({ type, id, stack, ...(type === "open" ? { options: this.#options } : { set, tools }) });
+        const call_ids = messages.flatMap((m) => m.tool_calls?.map((c) => c.id) ?? []);
+        child.send({ ...frame, id, stack, set, length: messages.length, call_ids });
         if (child.ended) resolve({ type: "ended" });
       });
-      if (!again && !asked && ((end.type === "ended" && !child.refused) || end.code === "unknown_set" || end.code === "unknown_message")) {
-        return await this.#run(frame, messages, tools, { ask, onEvent, signal }, true); // nothing has happened
+      if (tries < 3 && !asked && ((end.type === "ended" && !child.refused) || end.code?.startsWith("unknown"))) { // nothing has happened
+        const missing = { unknown_stack: ["open", "tools"], unknown_set: ["tools"] }[end.code] ?? [];
+        return await this.#run(frame, messages, tools, how, tries + 1, missing);
       }
-      return this.#end(end, child, errors, frame.type === "step");
+      return this.#end(end, child, errors, frame.type === "step", span);
     } finally {
       child.forget(id);
       for (const stop of open.values()) stop.abort();
@@ -253,11 +241,12 @@ export class Stack {
     }
   }
 
-  #end(end, child, errors, isStep) {
+  #end(end, child, errors, isStep, span) {
     if (end.type === "ended") throw new (child.refused ? ToolmendError : Ended)(child.ended);
-    if (end.code === "unknown_stack" && child.error(this.#name)) throw new ToolmendError(`toolmend: ${child.error(this.#name)}`);
+    if (end.code === "options") throw new ToolmendError(`toolmend: ${end.message}`);
     for (const line of end.log ?? []) this.#log(line);
     end.report ??= { status: end.status ?? "", attempts: [{}], final: 0 };
+    span?.setAttributes({ "toolmend.status": end.code ?? end.report.status ?? "", "toolmend.attempts": end.report.attempts?.length ?? 0 });
     if (isStep) this.#onReport?.(end.report);
     if (end.type === "result") return end;
     if (errors.has(end.n) && !["invalid_tool_call", "rule_failed"].includes(end.code)) throw errors.get(end.n);

@@ -74,7 +74,7 @@ func (x *exchange) sendKeepAlive() bool {
 	if x.live == nil {
 		x.goLive(a)
 	}
-	x.emit(b)
+	x.emit(b, false)
 	return true
 }
 

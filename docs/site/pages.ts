@@ -7,8 +7,8 @@ export const github = 'https://github.com/toolmend/toolmend'
 
 interface Section {
   text: string
-  pages: string[] // files of the repository; the last part of one may have a *
-  collapsed?: boolean // true shows the heading alone until one opens it
+  pages: string[] // files of the repository, each an entry of the sidebar; the last part of one may have a *
+  also: string[] // likewise, without an entry: other pages link to them
 }
 
 const sections: Section[] = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'nav.json'), 'utf8'))
@@ -37,12 +37,12 @@ function title(file: string): string {
   return (line?.[1] ?? path.basename(file, '.md')).replace(/[`*]/g, '')
 }
 
-const listed = new Set<string>()
-export const sidebar = sections.map(({ text, pages, collapsed }) => ({
-  text, collapsed,
-  items: pages.flatMap(files).filter(file => !listed.has(file) && listed.add(file))
+export const sidebar = sections.map(({ text, pages }) => ({
+  text,
+  items: pages.flatMap(files)
     .map(file => ({ text: file === 'README.md' ? 'Overview' : title(file), link: '/' + urlPath(file).replace(/(index)?\.md$/, '') })),
-})).filter(section => section.items.length > 0)
+}))
+const listed = new Set(sections.flatMap(({ pages, also }) => [...pages, ...also]).flatMap(files))
 
 // pages are the files of all pages.
 export const pages: ReadonlySet<string> = listed

@@ -258,7 +258,7 @@ func TestOutcomes(t *testing.T) {
 		}
 		return report.Attempt{Calls: []report.Call{c}}
 	}
-	text, err := os.ReadFile("../../docs/serve.md")
+	text, err := os.ReadFile("../../docs/gateway/page.md")
 	require.NoError(t, err)
 	guide := string(text)
 	for want, s := range map[outcome]report.Step{

@@ -128,7 +128,7 @@ func TestBytesAreBounded(t *testing.T) {
 	require.Zero(t, steps, "turned off")
 }
 
-// docs/serve.md says how many steps fit into the default memory.
+// docs/gateway/page.md says how many steps fit into the default memory.
 func TestOrdinarySteps(t *testing.T) {
 	t.Parallel()
 	s := NewSteps(8 << 20)

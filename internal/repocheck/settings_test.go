@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// settingsPage shows the keys of settingsFile as tables.
+// settingsPage lists the keys of settingsFile.
 const (
 	settingsPage = "docs/settings.md"
 	settingsFile = "docs/toolmend.toml"
@@ -20,12 +20,12 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	all := open(t, "../..")
 	page := all.read(t, settingsPage)
-	const begin, end = "<!-- The tables are written by the test TestSettings. -->\n", "<!-- end -->\n"
+	const begin, end = "<!-- The lists are written by the test TestSettings. -->\n", "<!-- end -->\n"
 	before, rest, ok := strings.Cut(page, begin)
 	require.True(t, ok)
 	_, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
-	want := before + begin + settingsTables(all.read(t, settingsFile)) + end + after
+	want := before + begin + settingsLists(all.read(t, settingsFile)) + end + after
 	if *update {
 		require.NoError(t, os.WriteFile("../../"+settingsPage, []byte(want), 0o644))
 	}
@@ -35,13 +35,14 @@ func TestSettings(t *testing.T) {
 var (
 	tableHead  = regexp.MustCompile(`^#?(\[+[a-z.]+\]+)$`)
 	settingRow = regexp.MustCompile(`^#?([a-z_]+) += (.+?)(?: +# (.+))?$`)
-	pageName   = regexp.MustCompile(`docs/([a-z-]+\.md)`)
+	pageName   = regexp.MustCompile(`docs/([a-z/-]+\.md)`)
 )
 
-// settingsTables returns a table for each table of a file in TOML. What a comment says of
+// settingsLists returns a list for each table of a file in TOML: a table of Markdown does
+// not fit on a phone. What a comment says of
 // a key goes on in the comment behind its value; a comment that ends with an empty line
 // is about the table.
-func settingsTables(toml string) string {
+func settingsLists(toml string) string {
 	var out strings.Builder
 	var said []string
 	rows := 0
@@ -68,13 +69,14 @@ func settingsTables(toml string) string {
 			head("`" + table[1] + "`")
 		case row != nil:
 			if rows == 0 {
-				out.WriteString("\n| key | default or example | meaning |\n|---|---|---|\n")
+				out.WriteString("\n")
 			}
 			rows++
 			if row[3] != "" {
 				said = append(said, row[3])
 			}
-			out.WriteString("| `" + row[1] + "` | `" + row[2] + "` | " + comment() + " |\n")
+			item := wrapped("- **`" + row[1] + "`** = `" + row[2] + "`: " + comment())
+			out.WriteString(strings.ReplaceAll(item, "\n", "\n  ") + "\n")
 		case strings.HasPrefix(line, "# "):
 			said = append(said, line[2:])
 		case len(said) > 0:
@@ -89,7 +91,7 @@ func settingsTables(toml string) string {
 func wrapped(text string) string {
 	var out, line string
 	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+len(" ")+len(word) > 120 {
+		if line != "" && len(line)+len(" ")+len(word) > 118 { // and the indent of a list
 			out, line = out+line+"\n", ""
 		}
 		line = strings.TrimPrefix(line+" "+word, " ")

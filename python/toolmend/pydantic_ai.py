@@ -21,8 +21,9 @@ from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
 
+from ._child import Json
 from ._messages import Step, joined, kept_tools, plain, text, text_of_arguments
-from ._stack import Ask, Stack, StepError
+from ._stack import Ask, Stack
 
 
 class ToolmendModel(WrapperModel):
@@ -34,13 +35,14 @@ class ToolmendModel(WrapperModel):
 
     async def request(self, messages, model_settings, model_request_parameters) -> ModelResponse:
         step = _Step(self, messages, model_settings, model_request_parameters)
-        return await step.arun(lambda a: self.wrapped.request(*a))
+        response: ModelResponse = await step.run(lambda a: self.wrapped.request(*a), asyncio.get_running_loop())
+        return response
 
     @asynccontextmanager
     async def request_stream(self, messages, model_settings, model_request_parameters, run_context=None) -> AsyncGenerator[StreamedResponse]:
         step = _Step(self, messages, model_settings, model_request_parameters)
 
-        async def ask(ask: Ask) -> dict:
+        async def ask(ask: Ask) -> Json:
             async with self.wrapped.request_stream(*step.asked(ask), run_context) as inner:
                 async for event in inner:
                     if isinstance(event, PartStartEvent) and isinstance(event.part, (TextPart, ThinkingPart)):
@@ -63,7 +65,7 @@ class ToolmendModel(WrapperModel):
 class _Step(Step):
     def __init__(self, model: ToolmendModel, messages: list[ModelMessage], settings: Any, parameters: ModelRequestParameters):
         self.natives, self.settings, self.parameters = messages, settings, parameters
-        self.wire: list[dict] = []
+        self.wire: list[Json] = []
         self.starts: list[int] = []  # of the wire messages of each native one
         for m in messages:
             self.starts.append(len(self.wire))
@@ -71,8 +73,11 @@ class _Step(Step):
         self.starts.append(len(self.wire))
         self.lead = [text("system", p.content) for p in parameters.instruction_parts or ()]
         choice = {"mode": "required"} if parameters.output_tools and not parameters.allow_text_output else None
-        tools = kept_tools([*parameters.function_tools, *parameters.output_tools], _tool, lambda t: t.parameters_json_schema)
-        super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=(settings or {}).get("max_tokens"))
+        own = [*parameters.function_tools, *parameters.output_tools]  # new objects for each request, with the same schemas
+        schemas = [t.parameters_json_schema for t in own]
+        tools = kept_tools(tuple((id(s), t.name) for s, t in zip(schemas, own)), schemas, lambda: map(_tool, own))
+        own = settings or {}
+        super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
 
     def asked(self, ask: Ask) -> tuple[list[ModelMessage], Any, ModelRequestParameters]:
         kept, whole = ask.keep - len(self.lead), len(self.natives)
@@ -90,22 +95,21 @@ class _Step(Step):
         if parts:
             messages.append(ModelRequest(parts=parts))
         settings, parameters = self.settings, self.parameters
-        if more := {k: v for k, v in (("max_tokens", self.changed(ask, "max_tokens")), ("stop_sequences", self.changed(ask, "stop"))) if v}:
-            settings = {**(settings or {}), **more}
+        for key, value in self.changed(ask, "max_tokens", "stop").items():
+            settings = {**(settings or {}), {"stop": "stop_sequences"}.get(key, key): value}
         if ask.tools is not None:
             names = {t["name"] for t in ask.tools}
             kinds = {"function_tools": parameters.function_tools, "output_tools": parameters.output_tools}
             parameters = replace(parameters, **{k: [t for t in tools if t.name in names] for k, tools in kinds.items()})
         return messages, settings, parameters
 
-    def answered(self, ask: Ask, response: ModelResponse) -> dict:
+    def answered(self, ask: Ask, response: ModelResponse) -> Json:
         self.answers[ask.n] = response
         wire = {"message": to_wire(response)[0], "usage": {"input": response.usage.input_tokens, "output": response.usage.output_tokens}}
-        if response.finish_reason:
-            wire["finish_reason"] = {"tool_call": "tool_calls"}.get(response.finish_reason, response.finish_reason)
-        return wire
+        word = (response.provider_details or {}).get("finish_reason") or response.finish_reason or ""
+        return wire | {"finish_reason": {"tool_call": "tool_calls"}.get(word, word)}
 
-    def end(self, frame: dict) -> ModelResponse:
+    def end(self, frame: Json) -> ModelResponse:
         response = self.answers[frame["n"]] if frame.get("n") else self.final(frame)
         if "response" not in frame:
             return response
@@ -114,7 +118,7 @@ class _Step(Step):
     def own(self, kind: str, i: int) -> ModelResponse | None:
         return self.answers.get(i) if kind == "a" else None
 
-    def from_wire(self, wire: dict, own: ModelResponse | None) -> ModelResponse:
+    def from_wire(self, wire: Json, own: ModelResponse | None) -> ModelResponse:
         return from_wire(wire, own)
 
 
@@ -130,7 +134,7 @@ class _Stream(StreamedResponse):
 
     async def _get_event_iterator(self) -> AsyncIterator[Any]:
         events: asyncio.Queue = asyncio.Queue()
-        self._task = asyncio.create_task(self._model.stack.astep(self._step.request, self._step.tools, self._ask, events.put_nowait))
+        self._task = asyncio.create_task(self._step.through(self._ask, asyncio.get_running_loop(), events.put_nowait))
         self._task.add_done_callback(lambda _: events.put_nowait(None))
         shown: dict[tuple[str, int], Any] = {}
         turn = 0
@@ -148,10 +152,7 @@ class _Stream(StreamedResponse):
                 shown["reasoning", turn] = ThinkingPart("")
                 for e in self._parts_manager.handle_thinking_delta(vendor_part_id=("reasoning", turn), content=event["text"]):
                     yield e
-        try:
-            self._final = self._step.end(self._task.result())
-        except StepError as e:
-            raise self._step.failed(e)
+        self._final = self._task.result()
         self._usage, self.finish_reason = self._final.usage, self._final.finish_reason
         for part in self._final.parts:
             if not isinstance(part, (TextPart, ThinkingPart)) or not shown:
@@ -186,13 +187,13 @@ class _Stream(StreamedResponse):
         return self._final.timestamp if self._final else self._at
 
 
-def _tool(t: Any) -> dict:
+def _tool(t: Any) -> Json:
     return {"name": t.name, "description": t.description or "", "parameters": t.parameters_json_schema}
 
 
-def to_wire(m: ModelMessage) -> list[dict]:
+def to_wire(m: ModelMessage) -> list[Json]:
     if isinstance(m, ModelResponse):
-        wire: dict = {"role": "assistant", "parts": []}
+        wire: Json = {"role": "assistant", "parts": []}
         calls = []
         for p in m.parts:
             if isinstance(p, TextPart):
@@ -221,14 +222,14 @@ def to_wire(m: ModelMessage) -> list[dict]:
     return out
 
 
-def _part(m: dict) -> Any:
+def _part(m: Json) -> Any:
     if m["role"] == "tool":
         more = {"outcome": "retried" if m.get("is_error") else "success"}
         return ToolReturnPart(plain(m.get("tool_name")), joined(m), plain(m.get("tool_call_id")), **more)
     return SystemPromptPart(joined(m)) if m["role"] == "system" else UserPromptPart(joined(m))
 
 
-def from_wire(wire: dict, own: ModelResponse | None) -> ModelResponse:
+def from_wire(wire: Json, own: ModelResponse | None) -> ModelResponse:
     """The response with the calls of wire. What only the provider reads (signatures, ids) stays."""
     calls = iter(wire.get("tool_calls") or ())
     parts: list[Any] = []

@@ -22,11 +22,18 @@ function target(file: string, href: string): string {
   return `${github}/${fs.statSync(at).isDirectory() ? 'tree' : 'blob'}/main/${linked}${hash}`
 }
 
+// bothPictures shows the picture for the colours of the site, not of the system: the switch
+// of the site may differ.
+function bothPictures(html: string): string {
+  return html.replace(/<picture>\s*<source [^>]*srcset="([^"]*)">\s*<img ([^>]*?)src="([^"]*)"([^>]*)>\s*<\/picture>/g,
+    '<img loading="lazy" class="in-dark" $2src="$1"$4><img loading="lazy" class="in-light" $2src="$3"$4>')
+}
+
 const icon = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#3451b2"/><path d="M4 5h8M8 5v7" stroke="#fff" stroke-width="2"/></svg>'
 
 export default defineConfig({
   title: 'Toolmend',
-  description: 'Valid tool calls for agents: a library for Go and a gateway for every language.',
+  description: 'Checks every tool call that a model makes: a gateway for every language, and a library for Go, Python and TypeScript.',
   lang: 'en',
   base: process.env.SITE_BASE || '/',
   srcDir: '../..',
@@ -57,6 +64,7 @@ export default defineConfig({
       md.core.ruler.push('repository_links', state => {
         for (const block of state.tokens) {
           if (block.type === 'code_block') block.type = 'fence' // indented code looks like any other
+          if (block.type === 'html_block') block.content = bothPictures(block.content)
           if (block.info === 'promql') block.info = 'txt' // the highlighter does not know it
           for (const token of block.children ?? []) {
             if (token.type === 'link_open') token.attrSet('href', target(fileAt(state.env.relativePath), token.attrGet('href')!))
@@ -66,6 +74,7 @@ export default defineConfig({
     },
   },
   themeConfig: {
+    nav: [{ text: 'Playground', link: '/playground' }],
     sidebar,
     outline: [2, 3],
     search: {

@@ -1,5 +1,5 @@
 // Package metrics checks deploy/alerts.yml, deploy/grafana.json and the queries of
-// docs/operating.md with Debian's Prometheus: it reads a running gateway, and each
+// docs/gateway/metrics.md with Debian's Prometheus: it reads a running gateway, and each
 // rule and each query returns data after a scripted load. `make metrics` runs it.
 package metrics
 
@@ -261,12 +261,12 @@ func dashboard(t *testing.T, prometheus string) {
 	}
 }
 
-// block is a query of docs/operating.md.
+// block is a query of docs/gateway/metrics.md.
 var block = regexp.MustCompile("(?s)```promql\n(.*?)\n```")
 
-// page evaluates each query of docs/operating.md.
+// page evaluates each query of docs/gateway/metrics.md.
 func page(t *testing.T, prometheus string) {
-	b, err := os.ReadFile("../../../docs/operating.md")
+	b, err := os.ReadFile("../../../docs/gateway/metrics.md")
 	require.NoError(t, err)
 	found := block.FindAllStringSubmatch(string(b), -1)
 	require.Len(t, found, 12)

@@ -345,21 +345,12 @@ func TestHostile(t *testing.T) {
 
 // TestPictures makes the pictures of the README: docs/img.
 func TestPictures(t *testing.T) {
-	checker := report.NewChecker(argsvalidate.Options{})
-	var steps []report.Step
-	for i, kind := range []int{1, 11, 9, 5, 2, 3, 0, 8, 6, 2, 7, 1, 4, 5} {
-		s := sampleStep(checker, samples[kind], sampleModels[i%len(sampleModels)])
-		s.Time, s.Duration = time.Now().Add(time.Duration(i-14)*3100*time.Millisecond), time.Duration(900+i*737%3000)*time.Millisecond
-		steps = append(steps, s)
-	}
-	base, _ := serve(t, steps)
+	answers := [][]string{{"read_file", `{"path":"/srv/app/server.go"}`}, {"read_file", `{"file_path":"/srv/app/server.go"}`}}
+	step := sampleStep(report.NewChecker(argsvalidate.Options{}), answers, "gpt-5-mini")
+	step.Time, step.Duration = time.Now(), 1740*time.Millisecond
+	base, _ := serve(t, []report.Step{step})
 	b := open(t, base)
-	picture := func(name string, height int64) {
-		call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 1120, Height: height, DeviceScaleFactor: 1})
-		b.shoot(name)
-	}
-	b.visit("/_toolmend/")
-	picture("readme-live", 520)
-	b.visit("/_toolmend/steps/14")
-	picture("readme-step", 580)
+	b.visit("/_toolmend/steps/1")
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 960, Height: 500, DeviceScaleFactor: 1.5})
+	b.shoot("readme-step")
 }

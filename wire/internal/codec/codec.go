@@ -237,6 +237,9 @@ func WantsStream(path string, body []byte, byDefault bool) bool {
 // streamMember returns the member "stream" of a body; false without one. The last of several
 // members counts. A value of another kind is ignored.
 func streamMember(body []byte) (wants, ok bool) {
+	if len(body) == 0 {
+		return false, false
+	}
 	err := Borrow(string(body), func(object rawjson.Value) error {
 		wants, ok = streamIn(object)
 		return nil

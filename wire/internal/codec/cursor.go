@@ -90,6 +90,14 @@ func (c *Cursor) Close() (*middleware.Response, error) {
 	return resp, err
 }
 
+// BrokeOff notes that the connection broke. If the answer is whole without what is missing, its
+// rest is written, so that it ends as a stream of its format does.
+func (c *Cursor) BrokeOff() {
+	if s, ok := c.stream.(interface{ BrokeOff() }); ok {
+		s.BrokeOff()
+	}
+}
+
 // Take returns the bytes that the client may get and has not got.
 func (c *Cursor) Take() []byte { return locked(c, func() []byte { return []byte(c.upTo(c.safe)) }) }
 

@@ -110,6 +110,9 @@ func (a *answer) items(resp *middleware.Response) ([]written, error) {
 
 // Whole returns resp as one object.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
+	if !a.Streamed && codec.SameResponse(&a.Is, resp) {
+		return answerTree.Write(a.env), nil
+	}
 	items, err := a.items(resp)
 	if err != nil {
 		return "", err

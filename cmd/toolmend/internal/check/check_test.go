@@ -53,10 +53,10 @@ const (
 	bareTool = `{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}` + "\n"
 )
 
-// TestDocumentedForms runs each command of the table of forms in docs/reports.md.
+// TestDocumentedForms runs each command of the table of forms in docs/reports/forms.md.
 func TestDocumentedForms(t *testing.T) {
 	root := filepath.FromSlash("../../../..")
-	page, err := os.ReadFile(filepath.Join(root, "docs", "reports.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reports", "forms.md"))
 	require.NoError(t, err)
 	t.Chdir(root)
 	n := 0

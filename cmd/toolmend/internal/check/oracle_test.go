@@ -65,7 +65,7 @@ func TestAgreesWithOracle(t *testing.T) {
 	})
 	t.Logf("%d calls; the validators differ on %v", calls, differences)
 	require.Equal(t, knownDifferences, differences)
-	require.Equal(t, map[string]int{"valid": 7218, "invalid": 197, "mixed": 167}, several, "turns with several calls, as docs/reports.md has them")
+	require.Equal(t, map[string]int{"valid": 7218, "invalid": 197, "mixed": 167}, several, "turns with several calls, as docs/reports/ci.md has them")
 }
 
 // compare returns the validated calls of a line, and sorts the differences by reason. A

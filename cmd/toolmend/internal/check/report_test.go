@@ -194,12 +194,12 @@ func TestHTMLOfRecordedCalls(t *testing.T) {
 	require.Contains(t, page, "80,057 calls")
 	sameNumbers(t, page, got.Out)
 
-	// What docs/reports.md says of them.
+	// What docs/reports/ci.md says of them.
 	var s summaryJSON
 	require.NoError(t, json.Unmarshal([]byte(lastLine(got.Out)), &s))
 	var published strings.Builder
 	s.Measures.Total.write(&published)
-	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reports.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reports", "ci.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(doc), "```text"+published.String()+"```")
 }

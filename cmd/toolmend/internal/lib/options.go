@@ -38,6 +38,7 @@ type openStack struct {
 	call      middleware.ModelCall
 	validator *argsvalidate.Validator
 	record    *os.File // nil: nothing is recorded
+	options   string   // as they came
 }
 
 // newStack returns the stack that the options of open mean. The keys of ownOptions are read here,
@@ -80,7 +81,7 @@ func newStack(text json.RawMessage) (*openStack, error) {
 	if err := v.Validate(); err != nil {
 		return nil, err
 	}
-	opened := &openStack{validator: argsvalidate.NewValidator(v)}
+	opened := &openStack{validator: argsvalidate.NewValidator(v), options: string(text)}
 	l := s.Layers(opened.validator, tools)
 	l[middleware.LayerBudget] = budget.New()
 	if o.TextCall {

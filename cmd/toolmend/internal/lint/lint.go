@@ -5,7 +5,7 @@
 //	tools, err := lint.Read("tools.json", text)
 //	findings := tools.Check(nil)
 //
-// docs/reports.md lists the rules. The rules about schemas walk the text of the
+// docs/reports/lint.md lists the rules. The rules about schemas walk the text of the
 // definitions, so that each finding has a line and a JSON Pointer.
 package lint
 

@@ -68,7 +68,7 @@ func (l *linter) name(t *tool) {
 }
 
 // providers checks the schema by the rules of the providers. Sources of the rules
-// are in docs/reports.md.
+// are in docs/reports/lint.md.
 func (l *linter) providers(t *tool) {
 	count := l.providersOf(t)
 	l.root(t, count)

@@ -37,7 +37,7 @@ func TestRecordedRates(t *testing.T) {
 		require.GreaterOrEqual(t, m.recorded.badPlaces, 5, m.rule)
 	}
 	require.Equal(t, manyRecorded, r.many.tally, "calls of tools with many properties")
-	require.Equal(t, tally{1508 + 76_270, 137 + 762}, r.calls, "with those of other tools, as docs/reports.md has them")
+	require.Equal(t, tally{1508 + 76_270, 137 + 762}, r.calls, "with those of other tools, as docs/reports/lint.md has them")
 	require.Equal(t, tally{177_890, 1_229}, r.all.tally, "all values")
 	require.Equal(t, []int{6, 21}, []int{r.many.badPlaces(), len(r.many.places)}, "tools with many properties")
 }

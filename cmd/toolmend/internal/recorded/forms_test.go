@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// examples is the directory of the examples of forms, which docs/reports.md shows.
+// examples is the directory of the examples of forms, which docs/reports/forms.md shows.
 const examples = "../../../../examples/check/forms"
 
 // form reads an example, and the file of its tools if there is one, and returns the turns of

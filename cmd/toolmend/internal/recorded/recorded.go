@@ -202,16 +202,8 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 // isRecorded reports whether a record is a recorded turn: it has calls at its top, and is not
 // a message of a conversation.
 func isRecorded(v rawjson.Value) bool {
-	if !hasObject(v.Get("tool_calls")) {
+	if firstOf(v.Get("tool_calls")).Kind() != rawjson.Object {
 		return false
 	}
 	return v.Get("tools").Exists() || v.Get("tools_ref").Exists() || !v.Get("role").Exists() && !v.Get("type").Exists() && !v.Get("lc").Exists()
-}
-
-// hasObject reports whether a list begins with an object.
-func hasObject(list rawjson.Value) bool {
-	for v := range list.Each() {
-		return v.Kind() == rawjson.Object
-	}
-	return false
 }

@@ -78,7 +78,7 @@ func (s *Toolsets) add(v rawjson.Value) error {
 	}
 	found := toolsIn.Get(thin(holder))
 	if found == nil {
-		found = toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":[%s]}`, v.Raw()))
+		found = toolsOf("[" + v.Raw() + "]")
 	}
 	if found == nil && v.Get("type").Str() == "object" && (v.Get("properties").Exists() || v.Get("required").Exists()) && !v.Get("name").Exists() {
 		s.schema = []byte(v.Raw())
@@ -87,11 +87,7 @@ func (s *Toolsets) add(v rawjson.Value) error {
 	if found == nil {
 		return errors.New("neither tools nor a toolset with a ref, nor a request with tools, nor a schema")
 	}
-	for _, t := range found {
-		if !slices.ContainsFunc(s.tools, func(known middleware.Tool) bool { return known.Name == t.Name }) {
-			s.tools = append(s.tools, t)
-		}
-	}
+	s.tools = withTools(s.tools, found...)
 	return nil
 }
 

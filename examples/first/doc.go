@@ -1,0 +1,2 @@
+// Command first is the program of the README: main.go is all of it.
+package main
