@@ -136,10 +136,9 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 			return nil, err
 		}
 		kind := reflect.TypeFor[A]().Kind()
-		if kind != reflect.Map && kind != reflect.Interface { // which fold nothing
-			if issues := schema.OtherCase(c.declared, doc.Root(), true, codeDuplicateKey); issues != nil {
-				return issues, nil
-			}
+		folds := kind != reflect.Map && kind != reflect.Interface
+		if issues := schema.OtherCase(c.declared, doc.Root(), true, codeDuplicateKey); folds && issues != nil {
+			return issues, nil
 		}
 		var args A
 		if err := unmarshal(doc.Root(), &args); err != nil {

@@ -302,10 +302,8 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 		s.tally.Note("not asked again: the message holds a call or a result of a provider-executed tool whose other half is in another answer")
 		return []error{ErrExhausted, ErrInvalid}
 	}
-	if choicesHaveCalls(s.last) || s.last.Report.Status == middleware.Invalid { // a stack inside has re-asked already
-		return []error{ErrExhausted, ErrInvalid}
-	}
-	if s.isCutOff() && !s.raiseTokens(ctx) {
+	if choicesHaveCalls(s.last) || s.last.Report.Status == middleware.Invalid || // a stack inside has re-asked already
+		s.isCutOff() && !s.raiseTokens(ctx) {
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	return nil

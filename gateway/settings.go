@@ -71,13 +71,9 @@ func (s Settings) validate() error {
 }
 
 // ValidatorOptions returns the options of argsvalidate that s means. The tools replace
-// settings for one tool each. Keys keep their letter case, because the caller knows what
-// decodes the arguments.
-func (s Settings) ValidatorOptions(tools []ToolRule) argsvalidate.Options {
-	o := s.validator(tools)
-	o.FoldKeys = false
-	return o
-}
+// settings for one tool each. FoldKeys is set, because the gateway does not know what decodes the
+// arguments.
+func (s Settings) ValidatorOptions(tools []ToolRule) argsvalidate.Options { return s.validator(tools) }
 
 // Layers returns the layers that s means, without those of package tracing. v was made from
 // ValidatorOptions.

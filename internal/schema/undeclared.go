@@ -24,7 +24,7 @@ func Undeclared(schema *view.View, instance rawjson.Value, code string) []middle
 // matches is declared. With twins a key that differs so from an earlier undeclared key of its
 // object is an issue too. At most 1,000 are returned, in the order of the instance.
 func OtherCase(schema *view.View, instance rawjson.Value, twins bool, code string) []middleware.Issue {
-	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, folds: true, twins: twins}
+	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, folds: true, twins: twins, patterns: map[string]pattern{}}
 	u.value(instance, schema.Root(), "")
 	return u.issues
 }
@@ -35,7 +35,7 @@ type undeclaredWalk struct {
 	issues       []middleware.Issue
 	known        map[*view.Node]*properties // of each schema, read once for all elements of a list
 	folds, twins bool                       // only keys in another letter case are issues
-	compiled     int                        // instructions of patterns
+	patterns     map[string]pattern         // by their texts
 }
 
 // properties is what an object schema declares.
@@ -111,14 +111,11 @@ func (u *undeclaredWalk) report(at, name string, free []string) {
 // otherCase returns the message about an undeclared key that differs in letter case only from
 // a declared property, or with twins from one of the earlier keys; "" for any other key.
 func (u *undeclaredWalk) otherCase(p *properties, key string, earlier map[string]bool) string {
-	if p.Has(key) || p.Requires(key) {
-		return ""
-	}
 	folded := rawjson.Fold(key)
 	names, twin := p.Folded(folded, rawjson.Fold), earlier[folded]
 	earlier[folded] = u.twins
 	switch {
-	case len(names) == 0 && !twin, u.matches(p, key):
+	case p.Has(key), p.Requires(key), len(names) == 0 && !twin, u.matches(p, key):
 		return ""
 	case len(names) == 0:
 		return "this key differs in letter case only from another key of this object; send one of them"
@@ -127,13 +124,20 @@ func (u *undeclaredWalk) otherCase(p *properties, key string, earlier map[string
 	return "this key differs in letter case only from the declared property " + name + "; send " + name + " instead, once"
 }
 
-// matches reports whether a pattern for names matches the key, or one that cannot be compiled,
-// or costs too much, may match it.
+// maxNamePatterns is how many patterns are compiled.
+const maxNamePatterns = 16
+
+// matches reports whether a pattern for names matches the key, or one that was not compiled may
+// match it.
 func (u *undeclaredWalk) matches(p *properties, key string) bool {
 	for _, s := range p.all {
-		for pattern := range s.Get("patternProperties").Each() {
-			read, ok := readPattern(pattern.Key())
-			if u.compiled += read.size; !ok || u.compiled > maxPattern || read.re.MatchString(key) {
+		for m := range s.Get("patternProperties").Each() {
+			read, known := u.patterns[m.Key()]
+			if !known && len(u.patterns) < maxNamePatterns {
+				read, _ = readPattern(m.Key())
+				u.patterns[m.Key()] = read
+			}
+			if read.re == nil || read.re.MatchString(key) {
 				return true
 			}
 		}

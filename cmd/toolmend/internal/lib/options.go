@@ -69,6 +69,7 @@ func newStack(text json.RawMessage) (*openStack, error) {
 	}
 	s.OnExhausted = cmp.Or(s.OnExhausted, middleware.Raise)
 	v := s.ValidatorOptions(tools)
+	v.FoldKeys = false // neither Python nor Node takes another key for a declared one
 	v.RuleTimeout = time.Duration(o.RuleTimeout * float64(time.Second))
 	for i, r := range o.Rules {
 		if r.Tool == "" {

@@ -29,8 +29,7 @@ type checker struct {
 var goDecodes = argsvalidate.Advanced{FoldKeys: true}
 
 func newChecker(mode string, l *log) *checker {
-	o := mcpcheck.Options{Args: argsvalidate.Options{Advanced: goDecodes}, PassUnread: mode != modeEnforce}
-	return &checker{mode: mode, check: mcpcheck.New(o), log: l}
+	return &checker{mode: mode, log: l, check: mcpcheck.New(mcpcheck.Options{Args: argsvalidate.Options{Advanced: goDecodes}, PassUnread: mode != modeEnforce})}
 }
 
 // unchecked ends the reply to a call that enforce cannot validate.

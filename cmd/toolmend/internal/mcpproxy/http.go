@@ -82,9 +82,7 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if refusal := e.refuseUnread(text, text); m.text == "" && refusal != "" {
 		_, _ = io.Copy(io.Discard, r.Body) // the client reads a response after it has sent all
-		resp := response(r, refusal)
-		resp.StatusCode = http.StatusBadRequest
-		return resp, nil
+		return response(r, http.StatusBadRequest, refusal), nil
 	}
 	var made *entry
 	if c, ok := m.asCall(); ok {
@@ -95,7 +93,7 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		if d.forward == "" {
 			e.log.add(d.entry)
-			return response(r, d.refusal), nil
+			return response(r, http.StatusOK, d.refusal), nil
 		}
 		if made = d.entry; d.forward != m.text {
 			setBody(r, d.forward)
@@ -202,9 +200,9 @@ func setBody(r *http.Request, text string) {
 }
 
 // response returns a response of the proxy to a call.
-func response(r *http.Request, text string) *http.Response {
+func response(r *http.Request, status int, text string) *http.Response {
 	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header:        http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(text))}},
 		ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(text)),
 	}

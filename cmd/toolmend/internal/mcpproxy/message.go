@@ -71,12 +71,11 @@ func ambiguous(object rawjson.Value, keys ...string) bool {
 	return false
 }
 
-// callWord is the method of a call, in a text that may not be JSON. lastID is the id of a
-// message that ends with it.
-var (
-	callWord = regexp.MustCompile(`"tools\\?/call"`)
-	lastID   = regexp.MustCompile(`"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
-)
+// callWord is the method of a call, in a text that may not be JSON.
+var callWord = regexp.MustCompile(`"tools\\?/call"`)
+
+// lastID is the id of a message that ends with it.
+var lastID = regexp.MustCompile(`"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 
 // maxEnd is how much of the beginning and of the end of an unread message is searched for its id.
 const maxEnd = 64 << 10

@@ -138,13 +138,10 @@ func (p *pipe) clientLine(line []byte) error {
 
 // clientPart handles a part of a line of the client that is too long.
 func (p *pipe) clientPart(part []byte, first, last bool) error {
-	if first {
-		p.refused = part[:0]
-		if p.refuseUnread(part, nil) != "" {
-			p.refused = part
-		}
+	if first && p.refuseUnread(part, nil) != "" {
+		p.refused = part
 	}
-	if len(p.refused) == 0 {
+	if p.refused == nil {
 		return p.server.writePart(part, first, last)
 	}
 	p.tail = slices.Concat(p.tail, part[max(0, len(part)-maxEnd):])
