@@ -167,6 +167,7 @@ func TestEventsOfServerTools(t *testing.T) {
 			t.Parallel()
 			got, body := c.talk(t, transport.New(transport.Options{Hold: true}, validate()), true, strings.Join(c.events, ""))
 			require.Equal(t, about(c.events), about(eventsOf(body)))
+			require.Equal(t, strings.Count(strings.Join(c.events, ""), "event: response.in_progress"), strings.Count(body, "event: response.in_progress"))
 			require.Equal(t, c.decode(t, strings.Join(c.events, "")).Message.ToolCalls, got.Message.ToolCalls)
 		})
 		t.Run(name+", after a re-ask", func(t *testing.T) {
@@ -174,6 +175,9 @@ func TestEventsOfServerTools(t *testing.T) {
 			for _, text := range []string{"", "one "} {
 				_, body := c.talk(t, transport.New(transport.Options{}, validate()), true, c.stream(text, `{}`), strings.Join(c.events, ""))
 				require.Equal(t, about(c.events), about(eventsOf(body)))
+				if text == "" { // the client has nothing of the first answer
+					require.Equal(t, strings.Count(strings.Join(c.events, ""), "event: response.in_progress"), strings.Count(body, "event: response.in_progress"))
+				}
 			}
 		})
 	}
