@@ -48,7 +48,7 @@ type Client struct {
 	// places in which a client may send it.
 	KeyFile string `toml:"key_file"`
 
-	ClientLimits
+	ClientLimits // no limits by default
 }
 
 // Upstream is a provider or a server, and the requests that go to it. A request

@@ -35,6 +35,8 @@ type limited struct {
 	reader *metric.ManualReader
 }
 
+const busy = `{"error":{"message":"busy"}}`
+
 // newLimited returns a limited whose upstream sends answers in turn, the last one again and again.
 func newLimited(t *testing.T, keys [2]string, l gateway.ClientLimits, s gateway.Settings, answers ...string) *limited {
 	g := &limited{t: t, reader: metric.NewManualReader()}
@@ -43,7 +45,7 @@ func newLimited(t *testing.T, keys [2]string, l gateway.ClientLimits, s gateway.
 		w.Header().Set("Content-Type", "application/json")
 		answer := answers[min(int(g.calls.Add(1)), len(answers))-1]
 		if strings.HasPrefix(answer, `{"error"`) {
-			w.WriteHeader(http.StatusBadRequest)
+			w.WriteHeader(map[bool]int{false: http.StatusBadRequest, true: http.StatusServiceUnavailable}[answer == busy])
 		}
 		_, _ = io.WriteString(w, answer)
 	})}
@@ -222,6 +224,16 @@ func TestLimitsOfReasks(t *testing.T) {
 			})
 		})
 	}
+	t.Run("retried", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(t *testing.T, keys [2]string) {
+			g := newLimited(t, keys, gateway.ClientLimits{ModelCallsPerMinute: 2}, gateway.Settings{Retries: &retries}, busy)
+			w := g.ask(teamKey, http.MethodPost, "/v1/chat/completions")
+			require.EqualValues(t, 2, g.calls.Load())
+			require.Equal(t, busy, w.Body.String())
+			require.Equal(t, http.StatusServiceUnavailable, w.Code)
+		})
+	})
 	t.Run("healed", func(t *testing.T) {
 		t.Parallel()
 		inBubble(t, func(t *testing.T, keys [2]string) {

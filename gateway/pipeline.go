@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -81,16 +82,22 @@ func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers 
 }
 
 // providers are the hosts of providers that OpenTelemetry has a name for, and those
-// names. Source: the registry of gen_ai.provider.name, semantic conventions 1.37.
+// names. Source: the registry of gen_ai.provider.name, conventions for GenAI v0.1.0.
 var providers = map[string]string{
 	"anthropic.com": "anthropic", "openai.com": "openai", "openai.azure.com": "azure.ai.openai", "generativelanguage.googleapis.com": "gcp.gemini",
 	"aiplatform.googleapis.com": "gcp.vertex_ai", "deepseek.com": "deepseek", "mistral.ai": "mistral_ai", "groq.com": "groq", "x.ai": "x_ai",
-	"cohere.com": "cohere", "perplexity.ai": "perplexity",
+	"cohere.com": "cohere", "perplexity.ai": "perplexity", "moonshot.ai": "moonshot_ai", "moonshot.cn": "moonshot_ai",
 }
+
+// bedrockHost matches the hosts of Amazon Bedrock. Other services have the same domain.
+var bedrockHost = regexp.MustCompile(`(?i)^bedrock-[a-z-]+\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|api\.aws)$`)
 
 // providerOf returns the gen_ai.provider.name of an upstream: the name of the provider that owns
 // its host, else the upstream's own name.
 func providerOf(name string, to *url.URL) string {
+	if bedrockHost.MatchString(to.Hostname()) {
+		return "aws.bedrock"
+	}
 	for host, provider := range providers {
 		if h := strings.ToLower(to.Hostname()); h == host || strings.HasSuffix(h, "."+host) || strings.HasSuffix(h, "-"+host) {
 			return provider
