@@ -107,7 +107,7 @@ func TestExitCodes(t *testing.T) {
 		{"check -json @/other", cli.ExitFailed, "not a form that is read"},
 		{"check @/texts", cli.ExitFailed, "no line has a tool call"},
 		{"check @/texts @/good", cli.ExitOK, ""},
-		{"check @/bare", cli.ExitFailed, "1 call not validated: the log does not have the schemas of the tools. Name a file that has them with -tools"},
+		{"check @/bare", cli.ExitFailed, "1 call not validated: the log does not have the schemas of the tools. Name them with -tools: a file"},
 		{"check -tools @/tools.json @/bare", cli.ExitOK, ""},
 		{"check -tools @/badtools @/bare", cli.ExitFailed, "@/badtools:1: not a JSON object, but a string"},
 		{"check -tools @/both @/mixed", cli.ExitInvalid, ""},
