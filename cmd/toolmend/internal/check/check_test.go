@@ -53,11 +53,14 @@ const (
 	bareTool = `{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}` + "\n"
 )
 
-// TestDocumentedForms runs each command of the table of forms in docs/reports.md.
+// TestDocumentedForms runs each command of the tables of forms in docs/reports.md and docs/logs.md.
 func TestDocumentedForms(t *testing.T) {
 	root := filepath.FromSlash("../../../..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "reports.md"))
 	require.NoError(t, err)
+	more, err := os.ReadFile(filepath.Join(root, "docs", "logs.md"))
+	require.NoError(t, err)
+	page = append(page, more...)
 	t.Chdir(root)
 	n := 0
 	for _, row := range regexp.MustCompile("\\| `toolmend (check [^`]*examples/check/forms/[^`]*)` \\|").FindAllSubmatch(page, -1) {
@@ -70,7 +73,7 @@ func TestDocumentedForms(t *testing.T) {
 		require.Contains(t, got.Out, fmt.Sprintf("%d turns, %[1]d calls in %d file", 2*files, files))
 		require.Contains(t, got.Out, fmt.Sprintf("%d not valid as sent", files))
 	}
-	require.Equal(t, 15, n)
+	require.Equal(t, 64, n)
 }
 
 func TestExitCodes(t *testing.T) {

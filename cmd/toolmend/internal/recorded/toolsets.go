@@ -85,7 +85,7 @@ func (s *Toolsets) add(v rawjson.Value) error {
 		s.schema = []byte(v.Raw())
 		return nil
 	}
-	if found == nil {
+	if found == nil && !(v.Get("tool_calls").Exists() && v.Get("tools").Empty()) { // a recording of a request without tools
 		return errors.New("neither tools nor a toolset with a ref, nor a request with tools, nor a schema")
 	}
 	s.tools = withTools(s.tools, found...)
