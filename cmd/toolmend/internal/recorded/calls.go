@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	display "github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -121,7 +122,7 @@ func placeAt(v rawjson.Value, place string) rawjson.Value {
 func membersOf(v rawjson.Value) string {
 	var names []string
 	for m := range v.Each() {
-		if names = append(names, clip(m.Key())); len(names) == 12 {
+		if names = append(names, display.Clip(m.Key(), 40)); len(names) == 12 {
 			names = append(names, "…")
 			break
 		}
@@ -130,13 +131,6 @@ func membersOf(v rawjson.Value) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-func clip(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "") + "…"
-	}
-	return s
 }
 
 // callTypes are the types of records and blocks that are calls.

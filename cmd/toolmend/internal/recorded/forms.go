@@ -24,7 +24,7 @@ type form struct {
 	read    func(*session, rawjson.Value) // reads a record; nil: the places below say what to read
 	across  bool                          // records of a file belong together
 	session bool                          // of an agent that worked for a person
-	pieces  bool                          // records are pieces of one session: a message may be in several, and a call counts once
+	lines   bool                          // of one such session in a file: a message may be in several, and a call counts once
 	request []string                      // the first that is there has the tools; else the record, else Toolsets
 	answer  []string                      // the first that is there is the answer: a response, a message, or messages
 	id      string                        // of the request, in the input of a batch
@@ -60,7 +60,7 @@ func (s sign) on(v rawjson.Value) bool {
 	if s.in != "" {
 		v = find(v, s.in)
 	}
-	at := v.Get(s.member)
+	at := enter(v, s.member)
 	begin, end, open := strings.Cut(s.text, "*")
 	switch {
 	case s.text == "":
@@ -321,11 +321,10 @@ func conversation(list rawjson.Value) ([]Turn, error) {
 		s.messages(list)
 	}
 	var e *Error
-	err := s.err()
-	if errors.As(err, &e) {
-		err = e.Err
+	if len(s.errs) > 0 && errors.As(s.errs[0], &e) {
+		return s.take(), e.Err
 	}
-	return s.take(), err
+	return s.take(), nil
 }
 
 // hasCall reports whether a list begins with a call that no message is around.
@@ -337,30 +336,28 @@ func hasCall(list rawjson.Value) bool {
 // toolsIn are the tools of requests that thin returns, by the first format in which most
 // of them can be used.
 var toolsIn = schema.NewCache(64<<20, func(body []byte) ([]middleware.Tool, int) {
+	var candidates [][]middleware.Tool
+	for _, c := range codecs {
+		if req, err := c.DecodeRequest(body); err == nil {
+			candidates = append(candidates, req.Tools)
+		}
+	}
+	if in, ok := jsonIn(string(body)); ok {
+		candidates = append(candidates, tools(in.Get("tools")))
+	}
 	var best []middleware.Tool
 	most := 0
-	consider := func(tools []middleware.Tool) {
+	for _, tools := range candidates {
 		usable := 0
-		for i := range tools {
+		for i, t := range tools {
 			tools[i].Native = nil
-			if tools[i].Kind == middleware.KindFunction && tools[i].Name != "" {
-				usable++
-				if len(tools[i].Parameters) > 0 {
-					usable++
-				}
+			if t.Kind == middleware.KindFunction && t.Name != "" {
+				usable += 1 + min(1, len(t.Parameters))
 			}
 		}
 		if usable > most {
 			best, most = tools, usable
 		}
-	}
-	for _, c := range codecs {
-		if req, err := c.DecodeRequest(body); err == nil {
-			consider(req.Tools)
-		}
-	}
-	if doc, err := rawjson.Parse(string(body), lineLimits); err == nil {
-		consider(tools(doc.Root().Get("tools")))
 	}
 	return best, 8*len(body) + 1024
 })
@@ -393,11 +390,9 @@ func thin(v rawjson.Value) []byte {
 		out = fmt.Appendf(out, `,"tools":%s`, m.Raw())
 	}
 	var shown []string
-	if v.Kind() == rawjson.Array { // Langfuse's handler for LangChain puts the tools among the messages
-		for m := range v.Each() {
-			if t := m.Get("content"); t.Get("type").Str() == "function" && m.Get("role").Str() == "tool" {
-				shown = append(shown, t.Raw())
-			}
+	for m := range v.Each() { // Langfuse's handler for LangChain puts the tools among the messages
+		if t := m.Get("content"); v.Kind() == rawjson.Array && m.Get("role").Str() == "tool" && t.Get("type").Str() == "function" {
+			shown = append(shown, t.Raw())
 		}
 	}
 	if len(shown) > 0 {
@@ -410,17 +405,20 @@ func thin(v rawjson.Value) []byte {
 func find(v rawjson.Value, place string) rawjson.Value {
 	for place != "" {
 		key, rest, _ := strings.Cut(place, "/")
-		if place = rest; key == "0" && v.Kind() == rawjson.Array {
-			v = firstOf(v)
-		} else {
-			v = v.Get(key)
-		}
-		v = decoded(v)
+		v, place = decoded(enter(v, key)), rest
 	}
 	if v.Kind() == rawjson.Null {
 		return rawjson.Value{}
 	}
 	return v
+}
+
+// enter returns a member of an object, or the first element of a list.
+func enter(v rawjson.Value, key string) rawjson.Value {
+	if key == "0" && v.Kind() == rawjson.Array {
+		return firstOf(v)
+	}
+	return v.Get(key)
 }
 
 // decoded returns a value, or the JSON in a text.

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"errors"
@@ -21,9 +22,9 @@ var programs []form
 
 func init() { // the readers use the table
 	programs = []form{
-		{name: "Codex rollout", has: signs("payload type timestamp|type=session_meta|type=response_item"), session: true, pieces: true, read: (*session).codex},
-		{name: "Codex rollout", has: signs("record_type"), session: true, pieces: true},
-		{name: "Codex rollout", has: signs("session items"), session: true, pieces: true, read: messagesAt("items")},
+		{name: "Codex rollout", has: signs("payload type timestamp|type=session_meta|type=response_item"), lines: true, read: (*session).codex},
+		{name: "Codex rollout", has: signs("record_type"), lines: true},
+		{name: "Codex rollout", has: signs("session items"), lines: true, read: messagesAt("items")},
 		{name: "output of codex exec --json", has: signs("type=item.* item/type"), read: func(s *session, v rawjson.Value) {
 			if kind := v.Get("item").Get("type").Str(); kind == "mcp_tool_call" || kind == "command_execution" {
 				s.fail(errors.New("the output of codex exec --json does not have the calls as the model sent them: read the rollout in ~/.codex/sessions"))
@@ -31,7 +32,7 @@ func init() { // the readers use the table
 		}},
 		{name: "HAR", has: signs("log/entries"), read: recordsAt("log/entries")},
 		{name: "recorded HTTP", has: signs("request/method request/url|request/uri response"), read: (*session).http},
-		{name: "MCP recording", is: func(v rawjson.Value) bool { return len(mcpIn(v)) > 0 }, pieces: true, read: (*session).mcp},
+		{name: "MCP recording", is: func(v rawjson.Value) bool { return len(mcpIn(v)) > 0 }, read: (*session).mcp},
 		{name: "promptfoo results", has: signs("results/results"), read: func(s *session, v rawjson.Value) {
 			for p := range v.Get("config").Get("providers").Each() {
 				s.tools = append(s.tools, toolsIn.Get(thin(p))...)
@@ -51,8 +52,7 @@ func init() { // the readers use the table
 			}}})
 		}},
 		{name: "Langfuse", has: signs("type=GENERATION output"), request: []string{"input"}, answer: []string{"output"}},
-		{name: "Bedrock invocation log", has: signs("modelId output"), is: func(v rawjson.Value) bool { return find(v, "output/outputBodyJson").Kind() == rawjson.Object },
-			request: []string{"input/inputBodyJson"}, answer: []string{"output/outputBodyJson"}},
+		{name: "Bedrock invocation log", has: signs("modelId output/outputBodyJson !output/outputBodyJson/0"), request: []string{"input/inputBodyJson"}, answer: []string{"output/outputBodyJson"}},
 		{name: "log of Helicone", has: signs("request_body response_body"), request: []string{"request_body"}, answer: []string{"response_body"}},
 		{name: "span of Braintrust", has: signs("span_attributes/type=llm output"), request: []string{"metadata"}, answer: []string{"output"}},
 		{name: "span of Opik", has: signs("type=llm input output"), request: []string{"input"}, answer: []string{"output"}},
@@ -61,7 +61,7 @@ func init() { // the readers use the table
 		{name: "span of MLflow", has: signs("mlflow.spanType")}, // repeats the calls
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span span_data/type=generation"), read: messagesAt("span_data/output")},
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span|object=trace id")}, // likewise
-		{name: "preference data", has: signs("prompt|input preferred_output|chosen|completion"), read: func(s *session, v rawjson.Value) {
+		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"), read: func(s *session, v rawjson.Value) {
 			for _, key := range []string{"preferred_output", "non_preferred_output", "chosen", "rejected", "completion"} {
 				s.messages(v.Get(key))
 			}
@@ -72,31 +72,31 @@ func init() { // the readers use the table
 		{name: "Inspect sample", has: signs("epoch messages events|target"), read: (*session).sample},
 		{name: "ShareGPT", has: signs("conversations"), read: (*session).shareGPT},
 		{name: "xLAM", has: signs("answers tools"), read: (*session).xlam},
-		{name: "Gemini CLI session", has: signs("messages sessionId projectHash|messages/0/type=gemini|messages/0/type=user projectHash|!messages/0/role"), session: true, pieces: true, read: messagesAt("messages")},
-		{name: "Gemini CLI session", has: signs("type=gemini content"), session: true, pieces: true, read: (*session).message},
-		{name: "Gemini CLI session", has: signs("$set"), session: true, pieces: true, read: messagesAt("$set/messages")},
-		{name: "opencode export", has: signs("info messages/0/parts"), session: true, pieces: true, read: messagesAt("messages")},
-		{name: "output of opencode run --format json", has: signs("sessionID part"), session: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "Gemini CLI session", has: signs("messages sessionId projectHash|messages/0/type=gemini|messages/0/type=user projectHash|!messages/0/role"), lines: true, read: messagesAt("messages")},
+		{name: "Gemini CLI session", has: signs("type=gemini content"), lines: true, read: (*session).message},
+		{name: "Gemini CLI session", has: signs("$set"), lines: true, read: messagesAt("$set/messages")},
+		{name: "opencode export", has: signs("info messages/0/parts"), lines: true, read: messagesAt("messages")},
+		{name: "output of opencode run --format json", has: signs("sessionID part"), lines: true, read: func(s *session, v rawjson.Value) {
 			if part := v.Get("part"); part.Get("type").Str() == "tool" {
 				s.single(part)
 			}
 		}},
-		{name: "opencode part", has: signs("type=tool callID tool"), session: true, pieces: true, read: (*session).item},
-		{name: "OpenHands events", has: signs("kind=ActionEvent tool_call"), session: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "opencode part", has: signs("type=tool callID tool"), lines: true, read: (*session).item},
+		{name: "OpenHands events", has: signs("kind=ActionEvent tool_call"), lines: true, read: func(s *session, v rawjson.Value) {
 			s.add(s.turn(text(v.Get("llm_response_id")), ""), v)
 		}},
-		{name: "OpenHands events", has: signs("source=* action=*|observation=*|kind=*Event"), session: true, pieces: true, read: (*session).openHands},
+		{name: "OpenHands events", has: signs("source=* action=*|observation=*|kind=*Event"), lines: true, read: (*session).openHands},
 		{name: "trajectory", has: signs("history/0/role|history/0/source"), session: true, read: recordsAt("history")},
 		{name: "trajectory", has: signs("trajectory_format messages"), session: true, read: messagesAt("messages")},
 		{name: "OpenHands trajectory", has: signs("trajectory/0/source"), session: true, read: recordsAt("trajectory")},
 		{name: "ATIF trajectory", has: signs("schema_version agent steps"), session: true, read: messagesAt("steps")},
-		{name: "Copilot CLI session", has: signs("type=assistant.message data"), session: true, pieces: true, read: (*session).message},
-		{name: "Copilot CLI session", has: signs("type=tool.execution_complete data"), session: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "Copilot CLI session", has: signs("type=assistant.message data"), lines: true, read: (*session).message},
+		{name: "Copilot CLI session", has: signs("type=tool.execution_complete data"), lines: true, read: func(s *session, v rawjson.Value) {
 			s.result(v.Get("data"), text(v.Get("data").Get("toolCallId")))
 		}},
 		{name: "Copilot chat", has: signs("requests/0/result|requests/0/response"), session: true, read: recordsAt("requests")},
 		{name: "Copilot chat", has: signs("message result/metadata"), session: true, read: messagesAt("result/metadata/toolCallRounds")},
-		{name: "Kimi session", has: signs("type=context.append_loop_event event"), session: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "Kimi session", has: signs("type=context.append_loop_event event"), lines: true, read: func(s *session, v rawjson.Value) {
 			switch e := v.Get("event"); e.Get("type").Str() {
 			case "tool.call":
 				s.add(s.turn(text(e.Get("stepUuid")), ""), e)
@@ -104,22 +104,21 @@ func init() { // the readers use the table
 				s.result(e.Get("result"), text(e.Get("toolCallId")))
 			}
 		}},
-		{name: "Kimi session", has: signs("message/type=ToolCall message/payload"), session: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "Kimi session", has: signs("message/type=ToolCall message/payload"), lines: true, read: func(s *session, v rawjson.Value) {
 			s.single(v.Get("message").Get("payload"))
 		}},
-		{name: "Kimi session", has: signs("message/type=ToolCallPart message/payload"), session: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "Kimi session", has: signs("message/type=ToolCallPart message/payload"), lines: true, read: func(s *session, v rawjson.Value) {
 			if n := len(s.turns); n > 0 {
 				s.turns[n-1].rest = append(s.turns[n-1].rest, text(v.Get("message").Get("payload").Get("arguments_part"))...)
 			}
 		}},
-		{name: "Kimi session", has: signs("type=context.append_message"), session: true, pieces: true}, // repeats the calls
+		{name: "Kimi session", has: signs("type=context.append_message"), lines: true}, // repeats the calls
 		{name: "pydantic-ai messages", has: signs("kind parts"), read: (*session).message},
 		{name: "AutoGen messages", has: signs("type=ToolCallRequestEvent content"), read: (*session).message},
 		{name: "OpenAI Evals output", has: signs("sample/output"), read: messagesAt("sample/output")},
 		{name: "Google ADK session", has: signs("events/0/author"), read: messagesAt("events")},
-		{name: "session of Claude Code, Qwen Code or pi", has: signs("message/role|message/content type=assistant|type=user|type=message|type=message_end"),
-			session: true, pieces: true, read: (*session).message},
-		{name: "Cursor transcript", has: signs("role message/content"), session: true, pieces: true, read: (*session).message},
+		{name: "session of Claude Code, Qwen Code or pi", has: signs("message/role|message/content type=assistant|type=user|type=message|type=message_end"), lines: true, read: (*session).message},
+		{name: "Cursor transcript", has: signs("role message/content"), lines: true, read: (*session).message},
 		{name: "LangChain messages", has: signs("lc kwargs"), read: (*session).message},
 		{name: "LangChain messages", has: signs("data|content data|!role type=ai|type=human|type=AIMessageChunk|type=tool|type=system"), read: (*session).message},
 		{name: "LangChain results", has: signs("generations"), read: (*session).answer},
@@ -190,11 +189,14 @@ func (s *session) record(v rawjson.Value) bool {
 	if f == nil {
 		return false
 	}
-	tools, model := s.tools, s.model
-	s.form, s.local, s.session = f, f.pieces, s.session || f.session
-	s.model = cmp.Or(firstAt(v, modelPlaces).Str(), s.model)
+	s.form, s.local, s.session = f, f.lines, s.session || f.session || f.lines
+	if model := firstAt(v, modelPlaces).Str(); model != "" {
+		defer func(before string) { s.model = before }(s.model)
+		s.model = model
+	}
 	if firstAt(v, toolPlaces).Exists() {
 		if found := toolsIn.Get(thin(v)); found != nil {
+			defer func(before []middleware.Tool) { s.tools = before }(s.tools)
 			s.tools = found
 		}
 	}
@@ -206,9 +208,6 @@ func (s *session) record(v rawjson.Value) bool {
 			err = nil
 		}
 		s.adopt(turns, err)
-	}
-	if !f.pieces {
-		s.tools, s.model = tools, model
 	}
 	return true
 }
@@ -262,14 +261,9 @@ func (s *session) run(v rawjson.Value) {
 	if s.runTypes[id] == "llm" {
 		s.answer(find(v, "outputs"))
 	} else if !find(v, "parent_run_id").Exists() {
-		root, before := newSession(s.file, map[callKey]bool{}), newSession(s.file, nil)
-		before.messages(find(v, "inputs/messages"))
-		for _, t := range before.turns {
-			for _, c := range t.Calls {
-				root.repeated("", c)
-			}
-		}
-		root.line, root.tools = s.line, s.tools
+		root := newSession(s.file, map[callKey]bool{})
+		root.messages(find(v, "inputs/messages"))
+		root.turns, root.line, root.tools = nil, s.line, s.tools // the outputs repeat the inputs
 		root.messages(find(v, "outputs/messages"))
 		s.late = append(s.late, root.turns...)
 	}
@@ -306,31 +300,23 @@ func (s *session) openInference(v rawjson.Value) {
 // undotted returns a record in which the attributes of messages and tools are objects and
 // lists. A dot in a name is a step, and an object whose names are numbers is a list.
 func undotted(v rawjson.Value) rawjson.Value {
+	if raw := v.Raw(); !strings.Contains(raw, "llm") && !strings.Contains(raw, "gen_ai.completion.") {
+		return v
+	}
 	var tree node
 	rest := []byte("{")
 	for m := range v.Each() {
 		key := strings.TrimPrefix(m.Key(), "attributes.")
-		if isDotted(key) {
+		if first, _, _ := strings.Cut(key, "."); strings.Count(key, ".") <= maxDots && (first == "llm" || strings.HasPrefix(key, "gen_ai.completion.")) {
 			tree.put(key, m, 0)
-		}
-	}
-	if tree.in == nil {
-		return v
-	}
-	for m := range v.Each() {
-		if key := strings.TrimPrefix(m.Key(), "attributes."); !isDotted(key) {
+		} else {
 			rest = fmt.Appendf(rest, "%s:%s,", rawjson.Quote(key), m.Raw())
 		}
 	}
-	if in, ok := jsonIn(string(append(rest, tree.append(nil)[1:]...))); ok {
+	if in, ok := jsonIn(string(rest) + string(bytes.TrimPrefix(tree.append(nil), []byte("{")))); ok && tree.in != nil {
 		return in
 	}
 	return v
-}
-
-// isDotted reports whether an attribute is a part of a message or a tool, or a list of them.
-func isDotted(key string) bool {
-	return (key == "llm" || strings.HasPrefix(key, "llm.") || strings.HasPrefix(key, "gen_ai.completion.")) && strings.Count(key, ".") <= maxDots
 }
 
 // maxDots is how deep names with dots, and objects with such names, are read.
@@ -420,6 +406,7 @@ func (s *session) sample(v rawjson.Value) {
 
 // shareGPT reads a conversation of a data set.
 func (s *session) shareGPT(v rawjson.Value) {
+	defer func(before []middleware.Tool) { s.tools = before }(s.tools)
 	for m := range v.Get("conversations").Each() {
 		switch role, said := firstText(m, "from", "role"), firstText(m, "value", "content"); {
 		case role == "system" && s.tools == nil:
@@ -444,6 +431,7 @@ var xlamTypes = map[string]string{"str": "string", "int": "integer", "float": "n
 
 // xlam reads a row. The parameters of its tools are properties, with types of Python.
 func (s *session) xlam(v rawjson.Value) {
+	defer func(before []middleware.Tool) { s.tools = before }(s.tools)
 	s.tools = nil
 	for t := range find(v, "tools").Each() {
 		parameters := t.Get("parameters")
@@ -508,25 +496,26 @@ func (s *session) mcp(v rawjson.Value) {
 // http reads an exchange of HTTP as HAR and cassettes have it. Requests that no model
 // provider answers are passed over, and so are those of a HAR without an answer.
 func (s *session) http(v rawjson.Value) {
-	path := cmp.Or(text(placeAt(v, "request/url")), text(placeAt(v, "request/uri")))
+	path := text(firstAt(v, []string{"request/url", "request/uri"}))
 	if after := afterText(path, "://"); after != "" {
 		_, path, _ = strings.Cut(after, "/")
 		path = "/" + path
 	}
 	body := func(places ...string) string {
 		for _, place := range places {
-			if at := placeAt(v, place); at.Kind() == rawjson.String || (at.Kind() == rawjson.Object || at.Kind() == rawjson.Array) && strings.HasSuffix(place, "body") {
+			at := placeAt(v, place)
+			if isBody := strings.HasSuffix(place, "body"); at.Kind() == rawjson.String || isBody && (at.Kind() == rawjson.Object || at.Kind() == rawjson.Array) {
 				return text(at)
 			}
 		}
 		return ""
 	}
 	request := body("request/postData/text", "request/body/string", "request/body/text", "request/body", "request/content")
-	response := body("response/content/text", "response/body/string", "response/body/text", "response/body", "response/content", "response/text")
-	if answer := v.Get("response"); response == "" && (answer.Kind() == rawjson.String || bareAnswer(answer)) {
+	response := body("response/content/text", "response/body/string", "response/body/text", "response/body", "response/content", "response/text", "response")
+	if answer := v.Get("response"); response == "" && bareAnswer(answer) {
 		response = text(answer)
 	}
-	encoding := cmp.Or(text(placeAt(v, "response/content/encoding")), text(placeAt(v, "response/body/encoding")))
+	encoding := firstAt(v, []string{"response/content/encoding", "response/body/encoding"}).Str()
 	if plain, err := base64.StdEncoding.DecodeString(response); err == nil && encoding == "base64" {
 		response = string(plain)
 	}
@@ -537,11 +526,8 @@ func (s *session) http(v rawjson.Value) {
 	if !asks || har && response == "" { // aborted, or the answer was not kept
 		return
 	}
-	status := cmp.Or(text(placeAt(v, "response/status/code")), text(placeAt(v, "response/status")), text(placeAt(v, "response/status_code")))
-	in, ok := jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote(path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
-	if !ok {
-		return
-	}
+	status := text(firstAt(v, []string{"response/status/code", "response/status", "response/status_code"}))
+	in, _ = jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote(path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
 	turns, err := exchange.turns(in, nil)
 	if _, skipped := err.(Skipped); skipped || !ours && !mayHoldCall(request) && !mayHoldCall(response) {
 		err = nil

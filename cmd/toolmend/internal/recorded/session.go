@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,14 +66,6 @@ func (s *session) fail(err error) {
 	s.errs = append(s.errs, &Error{File: s.file, Line: s.line, Err: err})
 }
 
-// err returns the first error.
-func (s *session) err() error {
-	if len(s.errs) == 0 {
-		return nil
-	}
-	return s.errs[0]
-}
-
 // add adds a call to a turn. A call that the turn has already is a later state of it; a call
 // that was read elsewhere is a repeat.
 func (s *session) add(t *Turn, v rawjson.Value) {
@@ -99,6 +92,11 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 		t.Outcomes[i] = cmp.Or(outcome, t.Outcomes[i])
 		return
 	}
+	s.append(t, c, outcome)
+}
+
+// append appends a call to a turn, unless it is a repeat.
+func (s *session) append(t *Turn, c middleware.ToolCall, outcome Outcome) {
 	if s.repeated(t.key, c) {
 		s.again(c, t.Tools)
 		return
@@ -109,22 +107,17 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 	t.Calls, t.Outcomes = append(t.Calls, c), append(t.Outcomes, outcome)
 }
 
+// attachment is what Inspect writes in place of a long text.
+var attachment = regexp.MustCompile(`"attachment://([^"]*)"`)
+
 // attached returns arguments with the long texts that Inspect keeps apart.
 func (s *session) attached(arguments string) string {
 	if !s.texts.Exists() {
 		return arguments
 	}
-	var b strings.Builder
-	for {
-		before, after, ok := strings.Cut(arguments, `"attachment://`)
-		b.WriteString(before)
-		if !ok {
-			return b.String()
-		}
-		name, rest, _ := strings.Cut(after, `"`)
-		b.WriteString(rawjson.Quote(cmp.Or(s.texts.Get(name).Str(), "attachment://"+name)))
-		arguments = rest
-	}
+	return attachment.ReplaceAllStringFunc(arguments, func(found string) string {
+		return cmp.Or(s.texts.Get(attachment.FindStringSubmatch(found)[1]).Raw(), found)
+	})
 }
 
 // repeated reports whether a call was read before. Ids that count up, such as call_0, are
@@ -193,12 +186,8 @@ func (s *session) take() (out []Turn) {
 			t.Tools, t.NoTools = s.tools, false
 		}
 		if s.partly && t.Tools != nil {
-			t.NoTools = !slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
-				return slices.ContainsFunc(s.tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
-			})
-			for _, c := range t.Calls {
-				t.Tools = withoutSchema(t.Tools, c.Name)
-			}
+			t.NoTools = true
+			SomeTools(s.tools).complete(t)
 		}
 		for i, c := range t.Calls {
 			if i < len(t.Outcomes) && c.ID != "" && s.outcomes[c.ID] != "" {
@@ -301,7 +290,7 @@ func (s *session) message(v rawjson.Value) {
 		return
 	}
 	key := cmp.Or(text(m.Get("id")), text(m.Get("messageId")), text(v.Get("uuid")))
-	if s.form == nil || !s.form.pieces {
+	if s.form == nil || !s.form.lines {
 		key = ""
 	} else if t := s.byKey[key]; t != nil && !slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool { return c.ID != "" }) {
 		t.Calls, t.Outcomes = nil, nil // the message is written again, whole
@@ -387,19 +376,14 @@ func jsonIn(s string) (rawjson.Value, bool) {
 
 // marked reads the calls of ShareGPT and Hermes, which are JSON in a text.
 func (s *session) marked(t *Turn, said string) {
-	for {
-		_, after, ok := strings.Cut(said, "<tool_call>")
-		if !ok {
-			return
-		}
-		body, rest, ok := strings.Cut(after, "</tool_call>")
+	for _, piece := range strings.Split(said, "<tool_call>")[1:] {
+		body, _, ok := strings.Cut(piece, "</tool_call>")
 		in, isJSON := jsonIn(body)
 		if !ok || !isJSON || in.Kind() != rawjson.Object {
 			s.fail(errors.New("a <tool_call> in a text that is not JSON"))
 			return
 		}
 		s.add(t, in)
-		said = rest
 	}
 }
 
@@ -434,17 +418,15 @@ func (s *session) results(m rawjson.Value, role string) {
 	if id := firstText(m, "tool_call_id", "toolCallId"); id != "" || role == "tool" {
 		s.result(m, cmp.Or(id, text(m.Get("id"))))
 	}
-	for _, blocks := range []rawjson.Value{m.Get("content"), m.Get("parts")} {
-		for b := range blocks.Each() {
-			id := firstText(b, "tool_use_id", "tool_call_id", "toolCallId")
-			if id == "" {
-				continue
-			}
-			if b.Get("part_kind").Str() == "retry-prompt" {
+	for _, key := range []string{"content", "parts"} {
+		for b := range m.Get(key).Each() {
+			switch id := firstText(b, "tool_use_id", "tool_call_id", "toolCallId"); {
+			case id == "":
+			case b.Get("part_kind").Str() == "retry-prompt":
 				s.became(id, OutcomeError)
-				continue
+			default:
+				s.result(b, id)
 			}
-			s.result(b, id)
 		}
 	}
 }
@@ -510,17 +492,11 @@ func (s *session) adopt(turns []Turn, err error) {
 		}
 		kept.Calls, kept.Outcomes, kept.Line = nil, nil, s.line
 		for i, c := range t.Calls {
-			if s.repeated("", c) {
-				s.again(c, t.Tools)
-				continue
+			outcome := Outcome("")
+			if i < len(t.Outcomes) {
+				outcome = t.Outcomes[i]
 			}
-			if c.ID != "" {
-				s.byID[c.ID] = place{&kept, len(kept.Calls)}
-			}
-			kept.Calls = append(kept.Calls, c)
-			if kept.Outcomes = append(kept.Outcomes, ""); i < len(t.Outcomes) {
-				kept.Outcomes[len(kept.Outcomes)-1] = t.Outcomes[i]
-			}
+			s.append(&kept, c, outcome)
 		}
 		s.turns = append(s.turns, &kept)
 	}
