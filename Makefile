@@ -79,6 +79,9 @@ lib: ## the packages for Python and npm, without a framework
 inproc: ## install the newest frameworks into AGENTS, and test the adapters with them
 	@AGENTS="$(AGENTS)" $(STEP) inproc
 
+inproc-bench: ## what a step costs in Python and in Node: the table of docs/measured/inproc.md
+	@AGENTS="$(AGENTS)" $(STEP) inproc_bench
+
 mcp: ## MCP's conformance suite and real MCP servers, directly and behind the proxy
 	@AGENTS="$(AGENTS)" $(STEP) mcp
 
@@ -133,4 +136,4 @@ metrics: ## alert rules, dashboard and docs/gateway/metrics.md with Debian's Pro
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy lib inproc agents mcp page live live-rescue load durable reports together hostile simulate simulate-faults release packages deploy metrics site site-test tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy lib inproc inproc-bench agents mcp page live live-rescue load durable reports together hostile simulate simulate-faults release packages deploy metrics site site-test tidy

@@ -33,7 +33,7 @@
 //	syntax, trailing_data, utf8   the arguments are not one JSON text
 //	size, depth, number           the arguments exceed the Limits
 //	too_many_calls                the message has more calls than Limits.Calls; on the first call after the limit
-//	duplicate_key                 an object has two members of one key; before Tool.Decode and in ForTool also a key that differs in letter case only from a declared property
+//	duplicate_key                 an object has two members of one key; before Tool.Decode, in ForTool and with FoldKeys also a key that differs in letter case only from a declared property
 //	not_object                    the arguments are JSON, but not an object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
@@ -136,6 +136,11 @@ type Advanced struct {
 	// SafeFormats validates the formats that tools read as their standards say: date, ipv4 and
 	// ipv6. Other formats reject values that many tools accept, such as a time without a zone.
 	SafeFormats bool
+	// FoldKeys rejects an undeclared key that differs in letter case only from a declared
+	// property, with the code duplicate_key. false rejects it only where Go decodes the
+	// arguments: before Tool.Decode, and in ForTool. Set it if you do not know what decodes
+	// them: encoding/json takes the value for the property, whose schema has not validated it.
+	FoldKeys bool
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
 	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect string

@@ -91,6 +91,9 @@ func (j *validation) againstTool(ctx context.Context, e *examined, p toolPlan, l
 			e.issues = issue(codeUndecided, "", undecided)
 		}
 	}
+	if len(e.issues) == 0 && j.v.folds(p) {
+		e.issues = schema.OtherCase(p.compiled.view(), e.doc.Root(), false, codeDuplicateKey)
+	}
 	if len(e.issues) == 0 {
 		e.issues = j.decode(ctx, p, e.text)
 	}
@@ -162,10 +165,6 @@ func (j *validation) decode(ctx context.Context, p toolPlan, args string) []midd
 	t := p.tool
 	if t.Decode == nil {
 		return nil
-	}
-	doc, _ := parseAccepted(args) // they have been parsed before
-	if issues := foldedKeys(p.compiled.view(), doc.Root(), false); issues != nil {
-		return issues
 	}
 	issues, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) ([]middleware.Issue, error) { return decodeIssues(t.Decode(args)), nil })
 	switch {

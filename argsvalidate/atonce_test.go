@@ -61,6 +61,7 @@ var settings = map[string][]any{
 	"Advanced.RaiseTokens":     {9, argsvalidate.NoRaise},
 	"Advanced.Formats":         {true},
 	"Advanced.SafeFormats":     {true},
+	"Advanced.FoldKeys":        {true},
 	"Advanced.Dialect":         {"draft-04"},
 }
 

@@ -244,7 +244,7 @@ func NoLoops(after int, polling ...string) Rule {
 		if c.reasked || slices.Contains(polling, c.Name) {
 			return nil, nil
 		}
-		n, before := failuresInARow(c.Request.Messages, c.ToolCall)
+		n, before := failuresInARow(c.Request.Loaded().Messages, c.ToolCall)
 		limit := after
 		for limit <= before {
 			limit *= 2

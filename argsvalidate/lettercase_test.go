@@ -14,26 +14,27 @@ import (
 )
 
 // TestKeysThatDifferInLetterCase: encoding/json decodes such a key into the field of the declared
-// property, whose schema has not validated the value. So it is refused where Go decodes, and only
-// there.
+// property, whose schema has not validated the value. So it is refused where Go decodes, and
+// with FoldKeys.
 func TestKeysThatDifferInLetterCase(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type": "object", "properties": {"sum": {"type": "integer", "maximum": 9}, "id": {}, "ID": {},
 		"rows": {"type": "array", "items": {"type": "object", "properties": {"key": {"type": "string"}}}}}}`
 	for name, c := range map[string]struct {
-		args string
-		at   []string
+		args     string
+		at       []string
+		declared string
 	}{
-		"as declared":            {`{"sum": 5, "rows": [{"key": "k"}]}`, nil},
-		"beside the property":    {`{"sum": 5, "Sum": 700}`, []string{"/Sum"}},
-		"before the property":    {`{"SUM": 700, "sum": 5}`, []string{"/SUM"}},
-		"alone":                  {`{"Sum": 700}`, []string{"/Sum"}},
-		"in an element":          {`{"rows": [{"key": "k"}, {"KEY": 7}]}`, []string{"/rows/1/KEY"}},
-		"a letter that folds":    {"{\"\u017fum\": 700}", []string{"/\u017fum"}},
-		"in escapes":             {`{"\u0053um": 700}`, []string{"/Sum"}},
-		"an undeclared property": {`{"sum": 5, "summary": 7, "s_um": 1}`, nil},
-		"both are declared":      {`{"ID": 1}`, nil},
-		"a third spelling":       {`{"Id": 1}`, []string{"/Id"}},
+		"as declared":            {`{"sum": 5, "rows": [{"key": "k"}]}`, nil, ""},
+		"beside the property":    {`{"sum": 5, "Sum": 700}`, []string{"/Sum"}, `"sum"`},
+		"before the property":    {`{"SUM": 700, "sum": 5}`, []string{"/SUM"}, `"sum"`},
+		"alone":                  {`{"Sum": 700}`, []string{"/Sum"}, `"sum"`},
+		"in an element":          {`{"rows": [{"key": "k"}, {"KEY": 7}]}`, []string{"/rows/1/KEY"}, `"key"`},
+		"a letter that folds":    {"{\"\u017fum\": 700}", []string{"/\u017fum"}, `"sum"`},
+		"in escapes":             {`{"\u0053um": 700}`, []string{"/Sum"}, `"sum"`},
+		"an undeclared property": {`{"sum": 5, "summary": 7, "s_um": 1}`, nil, ""},
+		"both are declared":      {`{"ID": 1}`, nil, ""},
+		"a third spelling":       {`{"Id": 1}`, []string{"/Id"}, `"id"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,12 +43,14 @@ func TestKeysThatDifferInLetterCase(t *testing.T) {
 			plain := tool("add", schema)
 			require.True(t, verdictOf(t, argsvalidate.Options{}, plain, c.args).OK(), "Go does not decode it")
 			require.Equal(t, c.at, pointersOf(verdictOf(t, withRules(argsvalidate.ForTool("add", accept)), plain, c.args)))
+			require.Equal(t, c.at, pointersOf(verdictOf(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{FoldKeys: true}}, plain, c.args)))
 			plain.Decode = func(args string) error { return json.Unmarshal([]byte(args), new(any)) }
 			v := verdictOf(t, argsvalidate.Options{}, plain, c.args)
 			require.Equal(t, c.at, pointersOf(v))
 			if c.at != nil {
 				require.Equal(t, []string{"duplicate_key"}, codes(v))
 				require.Contains(t, v.Issues[0].Message, "letter case")
+				require.Contains(t, v.Issues[0].Message, c.declared)
 			}
 		})
 	}

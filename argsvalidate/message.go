@@ -95,7 +95,7 @@ func (s *validateStep) faultOf(resp *middleware.Response) fault {
 	case announces:
 		return missingCalls
 	case finish == middleware.FinishStopSequence, finish == "" && resp.Native == nil,
-		len(s.req.Stop) > 0 && dialect != "anthropic-messages": // only Anthropic has a word for a stop sequence
+		s.mayStopEarly() && dialect != "anthropic-messages": // only Anthropic has a word for a stop sequence
 		return noFault
 	case slices.ContainsFunc(m.Parts, isReasoning) && !(source == middleware.RoleTool && dialect == "openai-responses" && holds(m, middleware.PartText)): // an empty message item is an answer
 		return noAnswer
@@ -105,6 +105,19 @@ func (s *validateStep) faultOf(resp *middleware.Response) fault {
 		return noAnswer
 	}
 	return noFault
+}
+
+// mayStopEarly reports whether the request has stop sequences, or stop tokens as vLLM has them.
+func (s *validateStep) mayStopEarly() bool {
+	raw := string(s.req.Params)
+	if s.req.Native != nil {
+		raw = s.req.Native.Raw
+	}
+	if len(s.req.Stop) > 0 || !strings.Contains(raw, `"stop_token_ids"`) {
+		return len(s.req.Stop) > 0
+	}
+	doc, err := rawjson.Parse(raw, rawjson.Limits{})
+	return err != nil || doc.Root().Get("stop_token_ids").Len() > 0
 }
 
 // hasText reports whether m has text other than white space.

@@ -2,6 +2,7 @@ package argsvalidate_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -111,6 +112,8 @@ func TestAnswersThatAreNotEmpty(t *testing.T) {
 	untooled.Tools = nil
 	stops := request()
 	stops.Stop = []string{"END"}
+	tokens := request()
+	tokens.Params = json.RawMessage(`{"stop_token_ids":[7]}`)
 	anthropic := ended(middleware.FinishStopSequence)
 	anthropic.Native = &middleware.Native{Dialect: "anthropic-messages"}
 	for name, c := range map[string]struct {
@@ -130,6 +133,7 @@ func TestAnswersThatAreNotEmpty(t *testing.T) {
 		"unload":                       {request(), ended("unload")},
 		"a stop sequence fired":        {stops, anthropic},
 		"a stop sequence may":          {stops, nothing},
+		"a stop token may":             {tokens, nothing},
 		"prefilled":                    {with(request(), middleware.Assistant("The answer is")), nothing},
 		"prefilled and announced":      {with(request(), middleware.Assistant("The answer is")), ended(middleware.FinishToolCalls)},
 		"further choices":              {request(), several},

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
@@ -137,7 +136,8 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 			return nil, err
 		}
 		kind := reflect.TypeFor[A]().Kind()
-		if issues := foldedKeys(c.declared, doc.Root(), true); issues != nil && kind != reflect.Map && kind != reflect.Interface { // which fold nothing
+		folds := kind != reflect.Map && kind != reflect.Interface
+		if issues := schema.OtherCase(c.declared, doc.Root(), true, codeDuplicateKey); folds && issues != nil {
 			return issues, nil
 		}
 		var args A
@@ -199,46 +199,6 @@ func unmarshal(v rawjson.Value, into any) error {
 	}
 	reflect.ValueOf(into).Elem().SetZero()
 	return json.Unmarshal([]byte(text), into)
-}
-
-// foldCase maps keys that encoding/json decodes into the same field to one text.
-func foldCase(key string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			least = min(least, other)
-		}
-		return least
-	}, key)
-}
-
-// foldedKeys returns an issue for each undeclared member that encoding/json takes for a declared
-// property, because the keys differ in letter case only: no schema has validated it as that
-// property. With twins it does so for a member that encoding/json takes for one before it.
-func foldedKeys(tool *view.View, root rawjson.Value, twins bool) (issues []middleware.Issue) {
-	var pointers rawjson.Pointers
-	var walk func(v rawjson.Value)
-	walk = func(v rawjson.Value) {
-		var declared *view.Declared
-		if v.Kind() == rawjson.Object {
-			declared = tool.Declared(tool.At(pointers.Of(v)))
-		}
-		keys := map[string]bool{}
-		for child := range v.Each() {
-			if declared != nil {
-				folded := foldCase(child.Key())
-				twin := twins && keys[folded] || len(declared.Folded(folded, foldCase)) > 0
-				if twin && !declared.Has(child.Key()) && len(issues) < schema.MaxIssues {
-					issues = append(issues, issue(codeDuplicateKey, pointers.Of(child),
-						"this key differs in letter case only from a declared one, or from another one here; send one of them, as it is declared")...)
-				}
-				keys[folded] = true
-			}
-			walk(child)
-		}
-	}
-	walk(root)
-	return issues
 }
 
 // refusedValue returns the first value that a type with a decoding of its own, such as time.Time,
@@ -349,7 +309,7 @@ func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 		}
 		return parseAccepted(call.Arguments)
 	})
-	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req.Loaded(), reasked: j.reasked}
+	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, reasked: j.reasked}
 	if p := j.allPlans()[i]; p.declared() {
 		c.Tool, c.declared = *p.tool, p.compiled.view()
 	}

@@ -290,7 +290,7 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 	size := s.v.o.Limits.scan().WithDefaults().Bytes
 	for _, v := range s.checked.verdicts {
 		switch code := firstCode(v.Issues); { // a rule may use the same codes
-		case code == string(rawjson.Size) && len(v.Call.Arguments) > size, code == codeTooMany && len(s.checked.excess) > 0:
+		case (code == string(rawjson.Size) || code == codeTruncated) && len(v.Call.Arguments) > size, code == codeTooMany && len(s.checked.excess) > 0:
 			s.tally.Note("not asked again: the message is past a limit (" + code + "), and the model would send as much again")
 			return []error{ErrExhausted, ErrInvalid}
 		case v.Call.Kind == middleware.KindBuiltin:
@@ -302,10 +302,8 @@ func (s *validateStep) outOfAttempts(ctx context.Context) []error {
 		s.tally.Note("not asked again: the message holds a call or a result of a provider-executed tool whose other half is in another answer")
 		return []error{ErrExhausted, ErrInvalid}
 	}
-	if choicesHaveCalls(s.last) || s.last.Report.Status == middleware.Invalid { // a stack inside has re-asked already
-		return []error{ErrExhausted, ErrInvalid}
-	}
-	if s.isCutOff() && !s.raiseTokens(ctx) {
+	if choicesHaveCalls(s.last) || s.last.Report.Status == middleware.Invalid || // a stack inside has re-asked already
+		s.isCutOff() && !s.raiseTokens(ctx) {
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	return nil

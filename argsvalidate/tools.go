@@ -184,8 +184,11 @@ func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
 	if empties != schema.AllowEmpty && len(v.o.Placeholders) > 0 {
 		return false
 	}
-	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties)
+	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties, v.folds(p))
 }
+
+// folds reports whether the arguments are decoded without regard to letter case.
+func (v *Validator) folds(p toolPlan) bool { return v.o.FoldKeys || p.tool.Decode != nil }
 
 // validAtOnce reports whether the verdict on a call is certain after one scan of its arguments: the call is valid, and
 // there is nothing to change, to decode and to note. The request's choice and rules may still reject it.

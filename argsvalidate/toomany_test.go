@@ -75,19 +75,24 @@ func TestPastALimit(t *testing.T) {
 		calls []middleware.ToolCall
 		code  string
 	}{
-		"calls":     {counts(300, 5), "too_many_calls"},
-		"arguments": {[]middleware.ToolCall{call("a", "count", `{"n":1}`), call("b", "count", `{"n":`+strings.Repeat(" ", 1<<20)+`1}`)}, "size"},
+		"arguments, cut off": {[]middleware.ToolCall{call("a", "count", `{"n":1`+strings.Repeat(" ", 1<<20))}, "truncated"},
+		"calls":              {counts(300, 5), "too_many_calls"},
+		"arguments":          {[]middleware.ToolCall{call("a", "count", `{"n":1}`), call("b", "count", `{"n":`+strings.Repeat(" ", 1<<20)+`1}`)}, "size"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, policy := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
 				decoded := 0
-				out := run(t, argsvalidate.Options{Batch: policy}, request(counted(&decoded)), answer(c.calls...))
+				req, resp := request(counted(&decoded)), answer(c.calls...)
+				if req.MaxTokens = 1000; c.code == "truncated" {
+					resp = truncated(c.calls...)
+				}
+				out := run(t, argsvalidate.Options{Batch: policy}, req, resp)
 				require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 				require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
 				require.ErrorContains(t, out.err, "after 1 attempt")
 				require.Contains(t, out.report.Notes, "not asked again: the message is past a limit ("+c.code+"), and the model would send as much again")
-				out = run(t, argsvalidate.Options{Batch: policy, OnExhausted: middleware.Pass}, request(counted(&decoded)), answer(c.calls...))
+				out = run(t, argsvalidate.Options{Batch: policy, OnExhausted: middleware.Pass}, req, resp)
 				require.NoError(t, out.err)
 				require.Equal(t, middleware.Invalid, out.report.Status)
 				require.Len(t, out.resp.Message.ToolCalls, len(c.calls))

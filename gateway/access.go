@@ -16,9 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/toolmend/toolmend/internal/proxy"
 )
 
@@ -64,16 +61,24 @@ var refusals = []string{"not_a_proxy", "host_not_allowed", "cross_site", "client
 // logged since.
 type refusalLog struct{ minute, more atomic.Int64 }
 
-// refuse answers a request that is not served, and counts it. It logs one refusal of each code in
-// each minute of the clock, so that a client without a key cannot fill the log.
+// refuse answers a request that is not served, and counts it. It logs one refusal of each code and
+// client in each minute of the clock, so that a client cannot fill the log.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
-	g.metrics.refused.Add(r.Context(), 1, metric.WithAttributes(attribute.String("code", why.code)))
-	kept, _ := g.refusals.LoadOrStore(why.code, &refusalLog{})
+	client := clientOf(r)
+	g.metrics.refuse(why.code, client, 1)
+	kept, _ := g.refusals.LoadOrStore(why.code+" "+client, &refusalLog{})
 	last, now := kept.(*refusalLog), time.Now().Unix()/60
 	if last.minute.Swap(now) == now {
 		last.more.Add(1)
 	} else if from, _, _ := net.SplitHostPort(r.RemoteAddr); g.options.Logger != nil {
-		g.options.Logger.Warn("request refused", "code", why.code, "http_status", why.status, "from", from, "not_logged", last.more.Swap(0))
+		attrs := []any{"code", why.code, "http_status", why.status, "from", from, "not_logged", last.more.Swap(0)}
+		if client != "" {
+			attrs = append(attrs, "client_key", client)
+		}
+		if why.code == rateLimited {
+			attrs = append(attrs, "reason", why.message)
+		}
+		g.options.Logger.Warn("request refused", attrs...)
 	}
 	refuse(w, r, why.status, why.code, why.message)
 }

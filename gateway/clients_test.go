@@ -22,7 +22,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Clients with keys of their own have their name in the log and in the metrics.
+// Clients with keys of their own have their name in the log, in the metrics and on the page.
 func TestNamedClients(t *testing.T) {
 	t.Parallel()
 	to, _ := upstream(t, chatAnswer(good))
@@ -44,6 +44,14 @@ func TestNamedClients(t *testing.T) {
 		require.Equal(t, 200, ask(key))
 	}
 	require.Equal(t, 401, ask("key-of-nobody-at-all"))
+	steps(t, g, g, 4)
+	page := func(path string) string {
+		return strings.Join(strings.Fields(tags.ReplaceAllString(browse(g, path, opened(t, g, g)...).Body.String(), " ")), " ")
+	}
+	require.Contains(t, page("/_toolmend/tools"), "Client key Steps Model calls Tokens in Tokens out Invalid steps build 2 2 2 2 0 team-a 1 1 1 1 0 ")
+	require.Contains(t, page("/_toolmend/steps/1"), "Client key team-a")
+	require.NotContains(t, page("/_toolmend/steps/4"), "Client key", "the key without a name")
+	require.Contains(t, page("/_toolmend/?q=team-a"), "1–1 of 1 4 steps in memory")
 	_, metrics := send(t, http.MethodGet, s.URL+"/_toolmend/metrics", "")
 	require.Equal(t, "metrics", metrics, "on loopback they need no key")
 	s.Close()
@@ -54,6 +62,12 @@ func TestNamedClients(t *testing.T) {
 	require.NotContains(t, log.String(), "key-of")
 	for name, want := range map[string]int64{"team-a": 1, "build": 2, "": 1} {
 		require.Equal(t, want, counter(t, reader, "toolmend.gateway.requests", attribute.String("client_key", name)), name)
+	}
+	for name, want := range map[string]int64{"team-a": 1, "build": 2, "": -1} {
+		key := attribute.String("client_key", name)
+		require.Equal(t, want, counter(t, reader, "toolmend.gateway.client_model_calls", key), name)
+		require.Equal(t, want, counter(t, reader, "toolmend.gateway.client_tokens", key, attribute.String("type", "input")), name)
+		require.Equal(t, want, counter(t, reader, "toolmend.gateway.client_tokens", key, attribute.String("type", "output")), name)
 	}
 }
 
@@ -115,6 +129,9 @@ func TestClientsAreValidated(t *testing.T) {
 	for want, clients := range map[string][]gateway.Client{
 		`client "1": name: must not be empty`:                                     {{KeyFile: "x"}},
 		`client "a b": name: must be at most 64 printable`:                        {{Name: "a b", KeyFile: "x"}},
+		`client "a": requests_per_minute: must not be negative, got -1`:           {{Name: "a", KeyFile: "x", ClientLimits: gateway.ClientLimits{RequestsPerMinute: -1}}},
+		`client "a": model_calls_per_minute: must not be negative, got -2`:        {{Name: "a", KeyFile: "x", ClientLimits: gateway.ClientLimits{ModelCallsPerMinute: -2}}},
+		`client "a": tokens_per_minute: must not be negative, got -3`:             {{Name: "a", KeyFile: "x", ClientLimits: gateway.ClientLimits{TokensPerMinute: -3}}},
 		`client "a": key_file: must not be empty`:                                 {{Name: "a"}},
 		`client "a": name: another client has it; put further keys of one client`: {{Name: "a", KeyFile: "x"}, {Name: "a", KeyFile: "y"}},
 	} {

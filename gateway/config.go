@@ -47,6 +47,8 @@ type Client struct {
 	// is accepted, so that a key can be replaced without a gap. See Access for the
 	// places in which a client may send it.
 	KeyFile string `toml:"key_file"`
+
+	ClientLimits // no limits by default
 }
 
 // Upstream is a provider or a server, and the requests that go to it. A request

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,28 +173,56 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	x := p.newExchange(r, dialect)
 	ctx, call := transport.Watch(r.Context())
 	code := &statusWriter{ResponseWriter: w}
-	answered := false
+	returned := false
 	defer func() { // also if the handler panics: the proxy does so if a response breaks off
+		if returned {
+			defer sendEnd(w, code.status)()
+		}
 		x.duration = time.Since(x.start)
 		x.request, x.report, x.status, x.err, x.code = call.Request(), call.Report(), call.Status(), call.Err(), code.status
 		x.upstreamTime = call.ModelTime()
+		if u := usingOf(r.Context()); u != nil {
+			if limit := u.refused.Load(); limit != nil {
+				x.report.Notes = append(slices.Clip(x.report.Notes), "no further model call: "+limit.Error())
+			}
+		}
 		if x.code == http.StatusSwitchingProtocols {
 			x.status, x.unread = "unchecked", true
 		}
 		if x.status == "unchecked" && x.code < http.StatusBadRequest && (x.request == nil || x.err != nil) {
 			x.unread, x.err = true, nil // it was passed on, which is not a failure
 		}
-		if x.err == nil && !answered && r.Context().Err() != nil { // the client has disconnected; the chain ends a little later
+		if x.err == nil && !(returned && x.code < http.StatusInternalServerError) && r.Context().Err() != nil { // the client has disconnected; the chain ends a little later; after a response it may go
 			x.err = r.Context().Err()
 		}
 		p.notify(x)
 	}()
 	h.ServeHTTP(code, r.WithContext(ctx))
-	if code.status >= http.StatusOK { // the client does not wait for the observers
-		_ = http.NewResponseController(w).Flush()
-	}
-	answered = code.status < http.StatusInternalServerError // the client may go after the response
+	returned = true
 }
+
+// sendEnd sends the end of a response, so that the client does not wait for the observers. The end of
+// a stream waits for them a moment, because its trailers can follow only then.
+func sendEnd(w http.ResponseWriter, status int) (wait func()) {
+	flush := func() { _ = http.NewResponseController(w).Flush() }
+	switch {
+	case status < http.StatusOK:
+		return func() {}
+	case w.Header().Get("Content-Length") != "":
+		flush()
+		return func() {}
+	}
+	done := make(chan struct{})
+	late := time.AfterFunc(trailersDelay, func() { flush(); close(done) })
+	return func() {
+		if !late.Stop() {
+			<-done
+		}
+	}
+}
+
+// trailersDelay is how long the end of a stream waits for the observers.
+const trailersDelay = time.Millisecond
 
 // otherFormat is the dialect of an exchange in none of the formats.
 const otherFormat = "other"

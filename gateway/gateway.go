@@ -37,6 +37,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -157,6 +158,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if below(r.URL.Path, ownPath) {
 		g.ownPages(w, in, s, s.adminHere)
+		return
+	}
+	in, limit := s.limits.admit(in)
+	if limit != nil {
+		w.Header().Set("Retry-After", strconv.Itoa(int(limit.wait.Seconds())))
+		g.refuse(w, in, refusal{http.StatusTooManyRequests, rateLimited, limit.Error()})
 		return
 	}
 	route, r, err := s.route(w, in)

@@ -183,3 +183,21 @@ func TestFormats(t *testing.T) {
 	err := gateway.Config{Settings: gateway.Settings{Formats: "some"}, Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}.Validate()
 	require.ErrorContains(t, err, `formats: must be one of "all", "off", "safe", got "some"`)
 }
+
+// A key that differs in letter case only from a declared one is refused: the tool may be
+// written in Go, which decodes it into the field of the declared one.
+func TestKeysInAnotherLetterCase(t *testing.T) {
+	t.Parallel()
+	const tools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"sum":{"type":"integer"}}}}}]`
+	for arguments, want := range map[string]string{
+		`{\"sum\":5,\"other\":7}`: "valid", `{\"sum\":5,\"Sum\":7}`: "invalid", `{\"\\u017fum\":5}`: "invalid",
+	} {
+		t.Run(arguments, func(t *testing.T) {
+			t.Parallel()
+			to, _ := upstream(t, `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"`+arguments+`"}}]},"finish_reason":"tool_calls"}]}`)
+			url := serve(t, gateway.Config{Settings: gateway.Settings{Mode: gateway.Repair}, Upstreams: []gateway.Upstream{{URL: to}}})
+			_, answer, header := post(t, url+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"?"}],`+tools+`}`)
+			require.Equal(t, want, header.Get("X-Toolmend-Status"), answer)
+		})
+	}
+}

@@ -35,7 +35,9 @@ type metrics struct {
 	unlisted metric.Int64Counter // calls of tools that requests announce and do not list
 	faulty   metric.Int64Counter // steps that ended invalid, by client
 	longest  metric.Int64Gauge   // the most of them in a row, by client
-	refused  metric.Int64Counter // requests that no upstream got, by the code of the refusal
+	calls    metric.Int64Counter // model calls of clients with a name
+	tokens   metric.Int64Counter // of those calls
+	refused  metric.Int64Counter // requests that no upstream got, by the code of the refusal and the client key
 
 	memory *transport.Memory // of the gateway
 
@@ -77,7 +79,7 @@ func newMetrics(p metric.MeterProvider, requests *wire.Requests) (*metrics, erro
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}, memory: &transport.Memory{}}
-	var errs [18]error
+	var errs [20]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -93,7 +95,7 @@ func newMetrics(p metric.MeterProvider, requests *wire.Requests) (*metrics, erro
 	m.unlisted, errs[10] = meter.Int64Counter("toolmend.gateway.announced_calls", metric.WithDescription("Calls of tools that requests announce and do not list; they are not validated"))
 	m.faulty, errs[11] = meter.Int64Counter("toolmend.gateway.invalid_steps", metric.WithDescription("Steps that ended invalid, by client"))
 	m.longest, errs[12] = meter.Int64Gauge("toolmend.gateway.longest_invalid_row", metric.WithDescription("The most steps of a client in a row that ended invalid"))
-	m.refused, errs[13] = meter.Int64Counter("toolmend.gateway.refused", metric.WithDescription("Requests that were refused before they had an upstream, by code"))
+	m.refused, errs[13] = meter.Int64Counter("toolmend.gateway.refused", metric.WithDescription("Requests that were refused before they had an upstream, by code and client key"))
 	_, errs[14] = meter.Int64ObservableGauge("toolmend.gateway.memory", metric.WithUnit("By"), metric.WithDescription("Memory of the messages that are read at this time, as max_memory counts it"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(m.memory.Used()); return nil }))
 	_, errs[15] = meter.Int64ObservableCounter("toolmend.gateway.memory_refused", metric.WithDescription("Requests and answers for which max_memory left no room"),
@@ -111,8 +113,10 @@ func newMetrics(p metric.MeterProvider, requests *wire.Requests) (*metrics, erro
 			o.Observe(int64(sums))
 			return nil
 		}))
+	m.calls, errs[18] = meter.Int64Counter("toolmend.gateway.client_model_calls", metric.WithDescription("Model calls for clients with a name, by client"))
+	m.tokens, errs[19] = meter.Int64Counter("toolmend.gateway.client_tokens", metric.WithUnit("{token}"), metric.WithDescription("Tokens of the model calls for clients with a name, by client"))
 	for _, code := range refusals {
-		m.refused.Add(context.Background(), 0, metric.WithAttributes(attribute.String("code", code)))
+		m.refuse(code, "", 0)
 	}
 	return &m, errors.Join(errs[:]...)
 }
@@ -201,10 +205,21 @@ func (m *metrics) observed(x *exchange) {
 	if x.enforced != "" {
 		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.enforced)), attribute.Bool("unread", x.unread)))
 	}
+	if x.key != "" {
+		m.countClient(ctx, x)
+	}
 	m.countInvalid(ctx, x)
 	if _, broken := errors.AsType[*transport.Panic](x.err); broken {
 		m.panics.Add(ctx, 1, x.where())
 	}
+}
+
+// countClient counts the model calls and tokens of a client with a name.
+func (m *metrics) countClient(ctx context.Context, x *exchange) {
+	upstream, key, usage := attribute.String("upstream", x.upstream), attribute.String("client_key", x.key), x.report.Usage()
+	m.calls.Add(ctx, int64(len(x.report.Attempts)), metric.WithAttributes(upstream, key))
+	m.tokens.Add(ctx, max(usage.InputTokens, 0), metric.WithAttributes(upstream, key, attribute.String("type", "input")))
+	m.tokens.Add(ctx, max(usage.OutputTokens, 0), metric.WithAttributes(upstream, key, attribute.String("type", "output")))
 }
 
 // countInvalid counts a step that ended invalid. A valid step ends the row of its client; one
@@ -240,6 +255,11 @@ func (m *metrics) countInvalid(ctx context.Context, x *exchange) {
 	client, key := attribute.String("client", name.client), attribute.String("client_key", name.key)
 	m.faulty.Add(ctx, 1, x.where(client, key))
 	m.longest.Record(ctx, row.longest, metric.WithAttributes(client, key))
+}
+
+// refuse counts n requests of a client that were refused before they had an upstream.
+func (m *metrics) refuse(code, client string, n int64) {
+	m.refused.Add(context.Background(), n, metric.WithAttributes(attribute.String("code", code), attribute.String("client_key", client)))
 }
 
 // drop counts n things that were dropped.

@@ -449,3 +449,44 @@ func TestDurationBuckets(t *testing.T) {
 	}
 	t.Fatal("no durations")
 }
+
+// The time until the first text of a stream is measured, and the text still flows.
+func TestTimeToFirstChunk(t *testing.T) {
+	t.Parallel()
+	seen := make(chan struct{})
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"id":"r","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"Well."}}]}`+"\n\n")
+		w.(http.Flusher).Flush()
+		<-seen
+		_, _ = io.WriteString(w, `data: {"id":"r","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(up.Close)
+	reader := metric.NewManualReader()
+	g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: up.URL}}}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+	require.NoError(t, err)
+	front := httptest.NewServer(g)
+	resp, err := http.Post(front.URL+"/v1/chat/completions", "application/json", strings.NewReader(strings.Replace(chatRequest("m"), "{", `{"stream":true,`, 1)))
+	require.NoError(t, err)
+	first := make([]byte, 8)
+	_, err = io.ReadFull(resp.Body, first)
+	require.NoError(t, err)
+	close(seen)
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	front.Close()
+	require.NoError(t, g.Close())
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &data))
+	measured := uint64(0)
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if h, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "gen_ai.client.inference.time_to_first_chunk" {
+				measured += h.DataPoints[0].Count
+			}
+		}
+	}
+	require.EqualValues(t, 1, measured)
+}

@@ -131,7 +131,7 @@ func (k *keeper) observed(x *exchange) {
 // step returns x as the page shows it.
 func (x *exchange) step() report.Step {
 	s := report.Step{
-		Time: x.start, Source: x.upstream, Client: x.client, Mode: string(x.mode), Format: x.dialect, Path: x.path, Model: x.model(),
+		Time: x.start, Source: x.upstream, Client: x.client, ClientKey: x.key, Mode: string(x.mode), Format: x.dialect, Path: x.path, Model: x.model(),
 		Final: x.report.Final, Status: middleware.Status(x.status), Code: x.code, Notes: slices.Clone(x.report.Notes),
 		Duration: x.duration, Overhead: x.overhead(), Error: x.errorWord(),
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -67,6 +68,7 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 // layers returns the stack for an upstream.
 func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers {
 	l := s.Layers(argsvalidate.NewValidator(s.validator(u.ToolRules)), u.ToolRules)
+	l[middleware.LayerBudget] = limitCalls
 	if g.options.TracerProvider != nil || g.options.MeterProvider != nil { // to package tracing, nil means the global providers
 		spans := tracing.Options{
 			TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),
@@ -80,16 +82,22 @@ func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers 
 }
 
 // providers are the hosts of providers that OpenTelemetry has a name for, and those
-// names. Source: the registry of gen_ai.provider.name, semantic conventions 1.37.
+// names. Source: the registry of gen_ai.provider.name, conventions for GenAI v0.1.0.
 var providers = map[string]string{
 	"anthropic.com": "anthropic", "openai.com": "openai", "openai.azure.com": "azure.ai.openai", "generativelanguage.googleapis.com": "gcp.gemini",
 	"aiplatform.googleapis.com": "gcp.vertex_ai", "deepseek.com": "deepseek", "mistral.ai": "mistral_ai", "groq.com": "groq", "x.ai": "x_ai",
-	"cohere.com": "cohere", "perplexity.ai": "perplexity",
+	"cohere.com": "cohere", "perplexity.ai": "perplexity", "moonshot.ai": "moonshot_ai", "moonshot.cn": "moonshot_ai",
 }
+
+// bedrockHost matches the hosts of Amazon Bedrock. Other services have the same domain.
+var bedrockHost = regexp.MustCompile(`(?i)^bedrock-[a-z-]+\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|api\.aws)$`)
 
 // providerOf returns the gen_ai.provider.name of an upstream: the name of the provider that owns
 // its host, else the upstream's own name.
 func providerOf(name string, to *url.URL) string {
+	if bedrockHost.MatchString(to.Hostname()) {
+		return "aws.bedrock"
+	}
 	for host, provider := range providers {
 		if h := strings.ToLower(to.Hostname()); h == host || strings.HasSuffix(h, "."+host) || strings.HasSuffix(h, "-"+host) {
 			return provider
@@ -104,7 +112,7 @@ func providerOf(name string, to *url.URL) string {
 func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots *places, observers []observer) *pipeline {
 	enforced := s
 	enforced.Mode = Enforce
-	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerAttempt)
+	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerBudget, middleware.LayerAttempt)
 	return &pipeline{
 		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(enforced.validator(u.ToolRules)),
 		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {

@@ -24,6 +24,7 @@ type state struct {
 	adminHere bool         // the main listener serves the metrics and the page
 	page      http.Handler // nil if there is no page
 	decoders  map[string]transport.Decoder
+	limits    allowances // of the clients with limits
 	memory    *transport.Memory
 }
 
@@ -55,6 +56,12 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	}
 	s := &state{guard: guard, admin: c.adminGuard(), adminHere: c.AdminListen == "" && guard.loopback, decoders: g.decoders(), memory: g.metrics.memory}
 	observers := []observer{g.metrics}
+	if s.limits = newAllowances(c.Clients, old); len(s.limits) > 0 {
+		observers = append(observers, s.limits)
+		for client := range s.limits {
+			g.metrics.refuse(rateLimited, client, 0)
+		}
+	}
 	if g.options.Logger != nil {
 		observers = append(observers, logger{g.options.Logger})
 	}

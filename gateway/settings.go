@@ -71,7 +71,8 @@ func (s Settings) validate() error {
 }
 
 // ValidatorOptions returns the options of argsvalidate that s means. The tools replace
-// settings for one tool each.
+// settings for one tool each. FoldKeys is set, because the gateway does not know what decodes the
+// arguments.
 func (s Settings) ValidatorOptions(tools []ToolRule) argsvalidate.Options { return s.validator(tools) }
 
 // Layers returns the layers that s means, without those of package tracing. v was made from
@@ -96,7 +97,7 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		MaxAttempts:  s.Attempts,
 		OnExhausted:  cmp.Or(s.OnExhausted, middleware.Pass),
 		UnknownTools: s.UnknownTools,
-		Advanced:     argsvalidate.Advanced{UnusableSchemas: s.UnusableSchemas, Formats: s.Formats == AllFormats, SafeFormats: s.Formats == SafeFormats},
+		Advanced:     argsvalidate.Advanced{UnusableSchemas: s.UnusableSchemas, Formats: s.Formats == AllFormats, SafeFormats: s.Formats == SafeFormats, FoldKeys: true},
 		Strip:        s.Strip,
 		Batch:        s.Batch,
 		Limits:       argsvalidate.Limits(s.Limits),

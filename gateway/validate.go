@@ -254,6 +254,12 @@ func validateClients(clients []Client) error {
 			err = invalid("name", "another client has it; put further keys of one client into its key_file, one a line")
 		case c.KeyFile == "":
 			err = invalid("key_file", "must not be empty")
+		case c.RequestsPerMinute < 0:
+			err = invalid("requests_per_minute", "must not be negative, got %d", c.RequestsPerMinute)
+		case c.ModelCallsPerMinute < 0:
+			err = invalid("model_calls_per_minute", "must not be negative, got %d", c.ModelCallsPerMinute)
+		case c.TokensPerMinute < 0:
+			err = invalid("tokens_per_minute", "must not be negative, got %d", c.TokensPerMinute)
 		}
 		if err != nil {
 			return within("client", i, cmp.Or(c.Name, fmt.Sprint(i+1)), err)

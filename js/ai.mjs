@@ -55,7 +55,7 @@ export function toolmend(options = {}) {
   };
 }
 
-/** Reads a stream to its end: the result that doGenerate would have had. */
+// Reads a stream to its end: the result that doGenerate would have had.
 async function collect({ stream }, asked, out) {
   const content = [];
   const open = new Map();
@@ -84,7 +84,7 @@ async function collect({ stream }, asked, out) {
   return result;
 }
 
-/** Blocks of text and reasoning in a stream of the SDK. */
+// Blocks of text and reasoning in a stream of the SDK.
 class Blocks {
   #n = 0;
   #kind;
@@ -112,7 +112,7 @@ class Blocks {
   }
 }
 
-/** One step: what the SDK's own messages are, and the same in the form of the protocol. */
+// One step: what the SDK's own messages are, and the same in the form of the protocol.
 class Step {
   answers = new Map();
 
@@ -127,7 +127,7 @@ class Step {
     this.request = { messages: this.wire.flat(), tools, request: this.settings };
   }
 
-  /** The parameters of one model call. */
+  // The parameters of one model call.
   params(asked) {
     const prompt = [];
     let at = 0;
@@ -153,14 +153,14 @@ class Step {
     return params;
   }
 
-  /** The response of one model call. */
+  // The response of one model call.
   answered(n, result) {
     this.answers.set(n, result);
     const { inputTokens: i, outputTokens: o } = result.usage ?? {};
     return {
       message: { role: "assistant", ...content(result.content) },
       usage: { input: i?.total ?? 0, cached: i?.cacheRead ?? 0, output: o?.total ?? 0, reasoning: o?.reasoning ?? 0 },
-      finish_reason: result.finishReason?.unified.replace("-", "_"),
+      finish_reason: result.finishReason?.raw ?? result.finishReason?.unified.replace("-", "_"),
     };
   }
 
@@ -181,7 +181,7 @@ class Step {
     return kind === "a" ? this.answers.get(i) : undefined;
   }
 
-  /** The sum of all attempts. */
+  // The sum of all attempts.
   #usage(of) {
     const all = [...this.answers.values()].map((a) => a.usage).filter(Boolean);
     const sum = (side) => Object.fromEntries(Object.keys(of?.[side] ?? {}).map((k) =>
@@ -201,7 +201,7 @@ function content(parts) {
   };
 }
 
-/** The messages of the protocol for one of the SDK. */
+// The messages of the protocol for one of the SDK.
 function toWire(m) {
   if (m.role === "system") return [{ role: "system", parts: [{ text: m.content }] }];
   if (m.role !== "tool") return [{ role: m.role, ...content(m.content) }];
@@ -212,7 +212,7 @@ function toWire(m) {
   });
 }
 
-/** The content of a result with the calls of m. What only the provider reads stays. */
+// The content of a result with the calls of m. What only the provider reads stays.
 function edited(own, m) {
   const calls = [...(m.tool_calls ?? [])];
   const kept = own.flatMap((p) => {
@@ -228,7 +228,7 @@ function edited(own, m) {
   ];
 }
 
-/** The SDK's message for one of the protocol. */
+// The SDK's message for one of the protocol.
 function fromWire(m, own) {
   if (m.role === "system") return { role: "system", content: textOf(m) };
   if (m.role === "user") return { role: "user", content: [{ type: "text", text: textOf(m) }] };

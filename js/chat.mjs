@@ -6,7 +6,9 @@ export function wrap(stack, call) {
   return async (messages, tools = [], settings = {}) => {
     const answers = new Map();
     const wireTools = tools.map(toolToWire);
-    const request = { tool_choice: choiceToWire(settings.tool_choice) };
+    const allowed = settings.tool_choice?.type === "allowed_tools" ? (settings.tool_choice.allowed_tools ?? settings.tool_choice) : undefined;
+    const request = { tool_choice: choiceToWire(allowed ? allowed.mode : settings.tool_choice), no_parallel_calls: settings.parallel_tool_calls === false };
+    if (allowed) request.allowed_tools = allowed.tools.map((t) => (t.function ?? t).name);
     for (const key of ["model", "max_tokens", "stop"]) if (settings[key] !== undefined) request[key] = settings[key];
     const native = (m) => {
       const [kind, i] = originOf(m);
@@ -50,7 +52,7 @@ export function messageToWire(m) {
   return { role: m.role === "developer" ? "system" : m.role, parts, ...(calls.length && { tool_calls: calls }) };
 }
 
-/** The message with the text and the calls of m. Its other members stay. */
+// The message with the text and the calls of m. Its other members stay.
 export function messageFromWire(m, own) {
   const { tool_calls: was = [], ...rest } = own;
   const message = { ...rest, role: own.role ?? m.role };

@@ -1,7 +1,7 @@
 // Toolmend in a program of Node, Bun or Deno. The stack runs in a child process, the binary of the package.
 // The protocol is in docs/protocol.md.
 
-import { AsyncLocalStorage } from "node:async_hooks";
+import { AsyncResource } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
@@ -9,20 +9,18 @@ import { wrap } from "./chat.mjs";
 
 const VERSION = ""; // the release of the binary, such as v0.1.0: the builder of the package writes it
 const MAX_LINE = 64 << 20;
-const SMALL = 100; // of a message that is not worth a name
-const REMEMBERED = 12 << 20; // characters of messages whose names are kept: fewer than the session remembers
 
-/** The base of the errors of this package. */
+// The base of the errors of this package.
 export class ToolmendError extends Error {
   name = "ToolmendError";
 }
 
-/** The child process ended during the step. The next step starts another one. */
+// The child process ended during the step. The next step starts another one.
 export class Ended extends ToolmendError {
   name = "Ended";
 }
 
-/** A step without a valid message. */
+// A step without a valid message.
 export class StepError extends ToolmendError {
   constructor(frame, options) {
     super(frame.message, options);
@@ -36,7 +34,7 @@ export class StepError extends ToolmendError {
   }
 }
 
-/** A rule throws it: the call is invalid. The model reads the text. */
+// A rule throws it: the call is invalid. The model reads the text.
 export class Invalid extends Error {
   name = "Invalid";
   constructor(message, pointer = "") {
@@ -57,9 +55,6 @@ function findBinary() {
 
 class Child {
   #routes = new Map();
-  #known = new Map(); // stacks and tool sets that were sent, and the errors of their frames
-  #names = new Map(); // of the texts of messages that were sent
-  #size = 0; // of these texts
   #ids = 0;
   ended; // why
 
@@ -90,29 +85,16 @@ class Child {
     this.send({ type: "hello", versions: [1], release: VERSION });
   }
 
-  /** An idle child keeps no program alive. */
+  // An idle child keeps no program alive.
   #busy(on) {
+    if (!this.process.pid) return; // it did not start
     for (const h of [this.process, this.process.stdin, this.process.stdout, this.process.stderr]) on ? h.ref?.() : h.unref?.();
   }
 
-  send(frame, messages) {
-    const text = JSON.stringify(frame);
-    const line = messages ? `${text.slice(0, -1)},"messages":[${messages.join()}]}` : text;
-    if (line.length > MAX_LINE) throw new ToolmendError(`toolmend: a step of ${line.length} bytes is larger than the limit of ${MAX_LINE}`);
+  send(frame) {
+    const line = JSON.stringify(frame);
+    if (line.length > MAX_LINE) throw new ToolmendError(`toolmend: a frame of ${line.length} bytes is larger than the limit of ${MAX_LINE}`);
     this.process.stdin.write(line + "\n");
-  }
-
-  /** The texts of messages. Those that were sent before are their names, unless whole is set. */
-  named(messages, whole) {
-    return messages.map((m) => {
-      const text = JSON.stringify(m);
-      const name = this.#names.get(text);
-      if (name && !whole) return name;
-      if (text.length < SMALL) return text;
-      if ((this.#size += text.length) > REMEMBERED) [this.#names, this.#size] = [new Map(), text.length];
-      this.#names.set(text, `"${createHash("sha256").update(text).digest("hex").slice(0, 32)}"`);
-      return text;
-    });
   }
 
   register(route) {
@@ -123,22 +105,6 @@ class Child {
 
   forget(id) {
     if (this.#routes.delete(id) && this.#routes.size === 0) this.#busy(false);
-  }
-
-  error(key) {
-    return this.#known.get(key);
-  }
-
-  /** Sends a frame that the child keeps, once. It does not wait for the answer. */
-  once(key, frame, again, onNote) {
-    if (this.#known.has(key) && !again) return;
-    this.#known.set(key, undefined);
-    const id = this.register((end) => {
-      this.forget(id);
-      if (end.type === "error") this.#known.set(key, end.message);
-      for (const note of end.notes ?? []) onNote(note);
-    });
-    this.send({ ...frame, id });
   }
 }
 
@@ -152,9 +118,25 @@ function childOf(binary) {
   return children.get(binary);
 }
 
+// Runs a function in a span, if the program has OpenTelemetry: its API is registered under this symbol.
+function inSpan(name, run) {
+  const tracer = globalThis[Symbol.for("opentelemetry.js.api.1")]?.trace?.getTracer("toolmend");
+  if (!tracer) return run();
+  return tracer.startActiveSpan(name, async (span) => {
+    try {
+      return await run(span);
+    } catch (e) {
+      span.setStatus({ code: 2, message: e?.name });
+      throw e;
+    } finally {
+      span.end();
+    }
+  });
+}
+
 let stacks = 0;
 
-/** Validates, repairs and re-asks. See index.d.mts. */
+// Validates, repairs and re-asks. See index.d.mts.
 export class Stack {
   #name = `s${++stacks}`;
   #checks = [];
@@ -182,7 +164,7 @@ export class Stack {
   async validate(tool, args, { signal } = {}) {
     const wire = toolToWire(tool);
     const calls = [{ id: "c", name: wire.name, arguments: typeof args === "string" ? args : JSON.stringify(args) }];
-    const { verdicts, replies } = await this.#run({ type: "validate", calls }, [], [wire], { signal });
+    const { verdicts, replies } = await inSpan("toolmend.validate", (span) => this.#run({ type: "validate", calls }, [], [wire], { span, signal }));
     const { call, issues = [], changes = [], unchecked = false } = verdicts[0];
     let parsed = call.arguments;
     try {
@@ -192,16 +174,19 @@ export class Stack {
   }
 
   step({ request, messages, tools, ask, onEvent, signal }) {
-    return this.#run({ type: "step", request, stream: !!onEvent }, messages, tools, { ask, onEvent, signal });
+    const frame = { type: "step", request, stream: !!onEvent };
+    return inSpan("toolmend.step", (span) => this.#run(frame, messages, tools, { ask, onEvent, signal, span }));
   }
 
-  async #run(frame, messages, tools, { ask, onEvent, signal }, again = false) {
+  async #run(frame, messages, tools, how, tries = 0, missing = []) {
+    const { ask, onEvent, signal, span } = how;
     signal?.throwIfAborted();
     const child = childOf(this.#binary ?? findBinary());
-    const set = createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24);
+    const [stack, set] = [this.#name, createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24)];
     const [errors, open] = [new Map(), new Map()];
-    const inContext = AsyncLocalStorage.snapshot(); // of the caller, for its model and its rules
-    let id, abort, asked = false;
+    const context = new AsyncResource("toolmend"); // of the caller, for its model and its rules
+    let id, abort, asked = false, kept = missing.length;
+    const load = async (n) => child.send({ type: "messages", id, n, messages });
     const reply = async ({ type, n, ...more }) => {
       const stop = new AbortController();
       open.set(n, stop);
@@ -222,30 +207,35 @@ export class Stack {
         errors.set(n, e);
         const status = e?.statusCode ?? e?.status;
         child.send({ type: kind, id, n, error: { message: String(e).slice(0, 16000), status: Number.isInteger(status) ? status : 0 } });
+      } finally {
+        open.delete(n);
       }
     };
     try {
       const end = await new Promise((resolve, reject) => {
-        id = child.register((got) => {
-          if (got.type === "event") inContext(onEvent, got.event);
-          else if (got.type === "ask" || got.type === "rule") inContext(reply, got);
-          else if (got.type === "stop") open.get(got.n)?.abort();
-          else resolve(got);
-        });
-        abort = () => {
+        abort = (e) => {
           child.send({ type: "cancel", id });
-          reject(signal.reason);
+          reject(e instanceof Error ? e : signal.reason);
         };
+        id = child.register((got) => {
+          if (got.type === "event") context.runInAsyncScope(onEvent, undefined, got.event);
+          else if (got.type === "ask" || got.type === "rule") context.runInAsyncScope(reply, undefined, got);
+          else if (got.type === "load") load(got.n).catch(abort);
+          else if (got.type === "stop") open.get(got.n)?.abort();
+          else if (got.type !== "result" || kept-- <= 0) resolve(got);
+          else for (const note of got.notes ?? []) this.#log(note);
+        });
         signal?.addEventListener("abort", abort);
-        child.once(this.#name, { type: "open", stack: this.#name, options: this.#options }, false, this.#log);
-        child.once(`${this.#name} ${set}`, { type: "tools", stack: this.#name, set, tools }, again, this.#log);
-        child.send({ ...frame, id, stack: this.#name, set }, child.named(messages, again));
+        for (const type of missing) child.send({ type, id, stack, ...(type === "open" ? { options: this.#options } : { set, tools }) });
+        const call_ids = messages.flatMap((m) => m.tool_calls?.map((c) => c.id) ?? []);
+        child.send({ ...frame, id, stack, set, length: messages.length, call_ids });
         if (child.ended) resolve({ type: "ended" });
       });
-      if (!again && !asked && ((end.type === "ended" && !child.refused) || end.code === "unknown_set" || end.code === "unknown_message")) {
-        return await this.#run(frame, messages, tools, { ask, onEvent, signal }, true); // nothing has happened
+      if (tries < 3 && !asked && ((end.type === "ended" && !child.refused) || end.code?.startsWith("unknown"))) { // nothing has happened
+        const missing = { unknown_stack: ["open", "tools"], unknown_set: ["tools"] }[end.code] ?? [];
+        return await this.#run(frame, messages, tools, how, tries + 1, missing);
       }
-      return this.#end(end, child, errors, frame.type === "step");
+      return this.#end(end, child, errors, frame.type === "step", span);
     } finally {
       child.forget(id);
       for (const stop of open.values()) stop.abort();
@@ -253,11 +243,12 @@ export class Stack {
     }
   }
 
-  #end(end, child, errors, isStep) {
+  #end(end, child, errors, isStep, span) {
     if (end.type === "ended") throw new (child.refused ? ToolmendError : Ended)(child.ended);
-    if (end.code === "unknown_stack" && child.error(this.#name)) throw new ToolmendError(`toolmend: ${child.error(this.#name)}`);
+    if (end.code === "options") throw new ToolmendError(`toolmend: ${end.message}`);
     for (const line of end.log ?? []) this.#log(line);
     end.report ??= { status: end.status ?? "", attempts: [{}], final: 0 };
+    span?.setAttributes({ "toolmend.status": end.code ?? end.report.status ?? "", "toolmend.attempts": end.report.attempts?.length ?? 0 });
     if (isStep) this.#onReport?.(end.report);
     if (end.type === "result") return end;
     if (errors.has(end.n) && !["invalid_tool_call", "rule_failed"].includes(end.code)) throw errors.get(end.n);
@@ -265,16 +256,16 @@ export class Stack {
   }
 }
 
-/** Stack().validate. */
+// Stack().validate.
 export const validate = (tool, args) => (children.stack ??= new Stack()).validate(tool, args);
 
-/** The text of a message of the protocol. */
+// The text of a message of the protocol.
 export const textOf = (m) => (m.parts ?? []).filter((p) => !p.kind).map((p) => p.text ?? "").join("");
 
-/** The host's message that a message of the protocol is from: ["m", 2] or ["a", 1]. */
+// The host's message that a message of the protocol is from: ["m", 2] or ["a", 1].
 export const originOf = (m) => (m.native?.dialect === "host" ? [m.native.raw[0], Number(m.native.raw.slice(1))] : []);
 
-/** A tool in the form of OpenAI, Anthropic, MCP or the protocol. */
+// A tool in the form of OpenAI, Anthropic, MCP or the protocol.
 export function toolToWire(tool) {
   const f = tool.function ?? tool;
   const parameters = f.parameters ?? f.input_schema ?? f.inputSchema;

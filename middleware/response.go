@@ -34,7 +34,7 @@ type FinishReason string
 // The finish reasons that this module acts on.
 const (
 	FinishStop         FinishReason = "stop"
-	FinishStopSequence FinishReason = "stop_sequence" // one of Request.Stop ended the text; formats that do not say so have FinishStop
+	FinishStopSequence FinishReason = "stop_sequence" // a stop sequence or a stop token ended the text; formats and servers that do not say so have FinishStop
 	FinishToolCalls    FinishReason = "tool_calls"
 	FinishLength       FinishReason = "length" // the length limit was reached: the last tool call is incomplete
 	FinishFilter       FinishReason = "content_filter"

@@ -154,7 +154,7 @@ var closers = func() (all []string) {
 }()
 
 // tails are tokens after a call that some servers leave in the text.
-var tails = []string{"<|eom_id|>", "<|eot_id|>", "<|eot|>", "<|im_end|>", "<|role_end|>", "[/TOOL_CALLS]", "<|python_end|>", "<|tool_response>"}
+var tails = []string{"<|eom_id|>", "<|eot_id|>", "<|eot|>", "<|im_end|>", "<|role_end|>", "[/TOOL_CALLS]", "<|python_end|>", "<|tool_response>", "</s>", "<|endoftext|>"}
 
 // thinking are the marks around reasoning that a server left in the text. A
 // chat template may have written the first of a pair into the prompt.

@@ -67,8 +67,7 @@
 // it is passed on, if necessary from another goroutine while the model call waits for
 // more. A call of an offered tool is held to its end. If the sink already has the text
 // of a call, EventReset is sent, and the text without the call follows. The result does
-// not depend on how the text was split, with one exception: the model is not asked
-// about unknown markup that was already shown.
+// not depend on how the text was split.
 //
 // # Files
 //
@@ -120,8 +119,9 @@ type Options struct {
 	// or unread call is returned in both cases, with its status unchanged.
 	OnExhausted middleware.OnExhausted
 	// ReaskUnread asks the model once more if its text has markup that no form reads,
-	// with the name of an offered tool in it. Of a streamed answer, nothing may have
-	// been shown before. By default such a text is only noted in the report.
+	// with the name of an offered tool in it. In a stream, the markup is held if the answer
+	// begins with it; otherwise the sink may have it, and EventReset precedes the next
+	// answer. By default such a text is only noted in the report.
 	ReaskUnread bool
 	// AllowDestructive makes calls to tools that are marked as destructive too.
 	// Without it the model is asked to call such a tool properly.

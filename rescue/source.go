@@ -175,7 +175,7 @@ func (s *source) json(i int, marks ...string) (v rawjson.Value, end int, fixed b
 	v, end, got := calltext.JSON(s.text, i)
 	switch got {
 	case complete:
-		surplus := end + len(s.text[end:]) - len(strings.TrimLeft(s.text[end:], white+"]}"))
+		surplus := end + len(s.text[end:]) - len(strings.TrimLeft(s.text[end:], white+"]}>")) // > is what is left of a closing mark
 		if _, closed := s.matchAny(surplus, marks...); s.space(end) < surplus && (s.stops(surplus) || surplus < len(s.text) && closed == complete) {
 			end = surplus
 		}

@@ -169,7 +169,7 @@ func (s *rescueStep) refuse(resp *middleware.Response, f *fault, attempt int) (_
 	again = attempt < s.o.MaxAttempts
 	if f.code == "unread" {
 		s.tally.Note(noteUnread)
-		again = again && s.o.ReaskUnread && (s.gate == nil || !s.gate.started && blank(resp.Message.Text()[:f.start]))
+		again = again && s.o.ReaskUnread
 	}
 	marked := *resp
 	if f.code != "uncertain" && f.code != "unread" {

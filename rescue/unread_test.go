@@ -23,7 +23,7 @@ var foreign = map[string]string{
 }
 
 // TestUnread: a call in markup that is not read is noted, and asked about if the
-// options say so and nothing was shown. The reply has nothing of the text.
+// options say so, whole and streamed. The reply has nothing of the text.
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	for name, text := range foreign {
@@ -34,7 +34,12 @@ func TestUnread(t *testing.T) {
 				var shown screen
 				req, model := request(), answers(&asked, text, "Done.")
 				if pieces != nil {
-					req.Sink, model = shown.event, streamed(model, pieces)
+					req.Sink, model = shown.event, func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+						if len(asked) > 0 {
+							return answers(&asked, "", "Done.")(ctx, req)
+						}
+						return streamed(answers(&asked, text), pieces)(ctx, req)
+					}
 				}
 				resp, err := rescue.New(o)(model)(context.Background(), req)
 				require.NoError(t, err)
@@ -58,8 +63,8 @@ func TestUnread(t *testing.T) {
 
 			for _, end := range []string{"", "\n<"} { // the second one may begin a call, and is held
 				_, asked, shown := ask(rescue.Options{ReaskUnread: true}, "Right.\n"+text+end, []string{"Right.\n" + text + end})
-				require.Len(t, asked, 1, "however it is divided")
-				require.Equal(t, "Right.\n"+text+end, shown)
+				require.Len(t, asked, 2, "as a whole answer")
+				require.Equal(t, "Done.", shown)
 			}
 
 			for _, pieces := range splits(text) {
@@ -79,9 +84,9 @@ func TestUnread(t *testing.T) {
 				require.Equal(t, "Done.", string(held.text))
 
 				resp, asked, shown := ask(rescue.Options{ReaskUnread: true}, "Right.\n"+text, append([]string{"Right.\n"}, pieces...))
-				require.Len(t, asked, 1, "%q", pieces)
+				require.Len(t, asked, 2, "%q", pieces)
 				require.True(t, rescue.Unread(resp.Report))
-				require.Equal(t, "Right.\n"+text, shown)
+				require.Equal(t, "Done.", shown)
 			}
 		})
 	}

@@ -83,9 +83,9 @@ func (o Options) withDefaults() Options {
 //
 // An error that If does not accept is returned unchanged, after any attempt.
 // If retry gives up on an error that If accepts, the returned error is an
-// *Error with the reason and the last failure. The same holds if the context
-// ends before, during or between attempts. ReportOf finds the report in each
-// of these errors.
+// *Error with the reason and the last failure. The same holds if a limit allows
+// no further attempt (middleware.ErrNotSent), and if the context ends before,
+// during or between attempts. ReportOf finds the report in each of these errors.
 //
 // A panic in next is passed on. The middleware is safe for concurrent use.
 //

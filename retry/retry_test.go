@@ -3,6 +3,7 @@ package retry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -131,6 +132,23 @@ func TestLedger(t *testing.T) {
 			require.Equal(t, m.at[i].Add(-3*time.Second), a.Start)
 			require.Equal(t, i < 2, a.Err != nil)
 		}
+	})
+}
+
+// A limit that allows no further attempt does not hide the failure before it. It is the error of a first attempt.
+func TestALimitKeepsTheLastFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		busy, limit := status(503), fmt.Errorf("used up: %w", middleware.ErrNotSent)
+		m := &script{errs: []error{busy, limit}}
+		_, err := retry.New(retry.Options{})(m.call)(t.Context(), request)
+		e, ok := errors.AsType[*retry.Error](err)
+		require.True(t, ok)
+		require.Equal(t, []error{limit, busy}, []error{e.Reason, e.Last})
+		require.Len(t, m.at, 2)
+		_, err = retry.New(retry.Options{})((&script{errs: []error{limit}}).call)(t.Context(), request)
+		require.ErrorIs(t, err, limit)
+		require.False(t, retry.GaveUp(err))
 	})
 }
 

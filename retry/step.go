@@ -59,6 +59,8 @@ func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *m
 			s.last = err
 		}
 		return nil, true, s.fail(contextError(ctx))
+	case s.last != nil && errors.Is(err, middleware.ErrNotSent): // a limit allows no further call: the last failure says more
+		return nil, true, s.fail(err)
 	case !s.mayRepeat(err):
 		return nil, true, err
 	}

@@ -14,8 +14,24 @@ import (
 func (r *recorder) attempt(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		c := r.beginAttempt(ctx, req)
-		return watch(c.ctx, next, req, c.end)
+		return watch(c.ctx, next, c.timed(req), c.end)
 	}
+}
+
+// timed returns req with a Sink that notes when the first text arrives. Without a Sink, or if
+// nothing is recorded, it returns req itself.
+func (c *attemptCall) timed(req *middleware.Request) *middleware.Request {
+	if req == nil || req.Sink == nil || !c.recording && !c.meters.enabled(c.ctx) {
+		return req
+	}
+	own, sink := *req, req.Sink
+	own.Sink = func(e middleware.Event) error {
+		if c.first == 0 {
+			c.first = time.Since(c.begun)
+		}
+		return sink(e)
+	}
+	return &own
 }
 
 // watch calls next, and then end, also if next panics. The deferred end sees the outcome
@@ -32,7 +48,8 @@ func watch(ctx context.Context, next middleware.ModelCall, req *middleware.Reque
 // attemptCall is one model call under way.
 type attemptCall struct {
 	running
-	number int64 // in its step, from 1; 0: in no step
+	number int64         // in its step, from 1; 0: in no step
+	first  time.Duration // until the first text of a stream; 0: none
 }
 
 // beginAttempt starts the span and tells the step around it, if there is one,
@@ -96,7 +113,7 @@ func (c *attemptCall) end(req *middleware.Request, resp *middleware.Response, er
 	if resp != nil {
 		answered, used = resp.Model, resp.Usage
 	}
-	guard("metrics", func() { c.meters.operation(c.ctx, model(req), answered, o.kind, took, used) })
+	guard("metrics", func() { c.meters.operation(c.ctx, model(req), answered, o.kind, took, c.first, used) })
 	if c.logger != nil {
 		guard("slog", func() { c.log(model(req), used, took, o) })
 	}
@@ -110,6 +127,9 @@ func (c *attemptCall) responseAttributes(resp *middleware.Response) []attribute.
 	if resp.FinishReason != "" {
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(resp.FinishReason), maxLabel)}))
 	}
+	if c.first > 0 {
+		kvs = append(kvs, attribute.Float64(responseFirst, c.first.Seconds()))
+	}
 	kvs = appendUsage(kvs, attemptUsage, resp.Usage)
 	if c.content.on {
 		text, dropped := c.content.answer(resp)
@@ -122,7 +142,7 @@ func (c *attemptCall) responseAttributes(resp *middleware.Response) []attribute.
 // appendUsage appends the numbers of tokens that are not zero. names are attemptUsage
 // or stepUsage.
 func appendUsage(kvs []attribute.KeyValue, names [5]string, u middleware.Usage) []attribute.KeyValue {
-	for i, n := range [...]int64{u.InputTokens, u.OutputTokens, u.Cached, u.CacheWrite, u.Reasoning} {
+	for i, n := range tokensOf(u) {
 		kvs = appendCount(kvs, names[i], n)
 	}
 	return kvs

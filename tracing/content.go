@@ -42,7 +42,7 @@ func bounded(s string, limit int) string {
 }
 
 // otelMessage and otelPart are the form of gen-ai-input-messages.json and
-// gen-ai-output-messages.json (semantic conventions 1.41.0).
+// gen-ai-output-messages.json of the conventions.
 type otelMessage struct {
 	Role         string     `json:"role"`
 	Parts        []otelPart `json:"parts"`

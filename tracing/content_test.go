@@ -23,7 +23,7 @@ func everything(l *listener, log *bytes.Buffer) string {
 			fmt.Fprintln(&b, e.Name, attrs(e.Attributes))
 		}
 	}
-	for _, name := range []string{"gen_ai.client.operation.duration", "toolmend.steps", "toolmend.invalid_calls"} {
+	for _, name := range []string{"gen_ai.client.inference.duration", "toolmend.steps", "toolmend.invalid_calls"} {
 		fmt.Fprintln(&b, l.points(name))
 	}
 	return b.String() + log.String()

@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,12 +14,17 @@ import (
 
 // meters holds the instruments.
 type meters struct {
-	fixed  []attribute.KeyValue // of every metric
-	ofCall labels[*callSets]
-	ofStep labels[[]metric.AddOption]
+	fixed   []attribute.KeyValue // of every metric about a model
+	further []attribute.KeyValue // of every other metric
+	ofCall  labels[*callSets]
+	ofStep  labels[[]metric.AddOption]
 
 	duration  metric.Float64Histogram
-	tokens    metric.Int64Histogram
+	first     metric.Float64Histogram
+	agents    metric.Float64Histogram
+	tools     metric.Float64Histogram
+	tokens    [2]metric.Int64Histogram // input and output of a model call
+	usage     [5]metric.Int64Counter   // in the order of tokensOf
 	steps     metric.Int64Counter
 	attempts  metric.Int64Counter
 	invalid   metric.Int64Counter
@@ -27,8 +33,8 @@ type meters struct {
 
 // newMeters makes the instruments. If the provider panics they do nothing, so
 // that a broken provider does not keep a stack from being built.
-func newMeters(mp metric.MeterProvider, fixed []attribute.KeyValue) *meters {
-	m := &meters{fixed: fixed}
+func newMeters(mp metric.MeterProvider, fixed, further []attribute.KeyValue) *meters {
+	m := &meters{fixed: fixed, further: further}
 	if !guard("MeterProvider", func() { m.open(mp.Meter(scope)) }) {
 		m.open(noop.Meter{})
 	}
@@ -40,23 +46,23 @@ func newMeters(mp metric.MeterProvider, fixed []attribute.KeyValue) *meters {
 func (m *meters) open(meter metric.Meter) {
 	counter := func(name, unit, text string) metric.Int64Counter {
 		c, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(text))
-		if err != nil || c == nil {
-			return noop.Int64Counter{}
-		}
-		return c
+		return made[metric.Int64Counter](c, err, noop.Int64Counter{})
 	}
-	var err error
-	m.duration, err = meter.Float64Histogram(operationDuration, metric.WithUnit("s"),
-		metric.WithDescription("GenAI operation duration."),
-		metric.WithExplicitBucketBoundaries(durationBuckets...))
-	if err != nil || m.duration == nil {
-		m.duration = noop.Float64Histogram{}
+	duration := func(name, text string, buckets []float64) metric.Float64Histogram {
+		h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(text), metric.WithExplicitBucketBoundaries(buckets...))
+		return made[metric.Float64Histogram](h, err, noop.Float64Histogram{})
 	}
-	m.tokens, err = meter.Int64Histogram(tokenUsage, metric.WithUnit("{token}"),
-		metric.WithDescription("Number of input and output tokens used."),
-		metric.WithExplicitBucketBoundaries(tokenBuckets...))
-	if err != nil || m.tokens == nil {
-		m.tokens = noop.Int64Histogram{}
+	m.duration = duration(inferencePrefix+"duration", "Duration of a model call.", durationBuckets)
+	m.first = duration(inferencePrefix+"time_to_first_chunk", "Time until the first text of a streamed answer.", durationBuckets)
+	m.agents = duration(agentDuration, "Duration of the run of an agent.", agentBuckets)
+	m.tools = duration(toolDuration, "Duration of a tool call.", durationBuckets)
+	for i, name := range []string{"input_tokens", "output_tokens"} {
+		h, err := meter.Int64Histogram(inferencePrefix+"operation."+name, metric.WithUnit("{token}"),
+			metric.WithDescription("Tokens of a model call."), metric.WithExplicitBucketBoundaries(tokenBuckets...))
+		m.tokens[i] = made[metric.Int64Histogram](h, err, noop.Int64Histogram{})
+	}
+	for i, name := range usageCounters {
+		m.usage[i] = counter(name, "{token}", "Tokens used by model calls. Input tokens include cached ones, output tokens the reasoning.")
 	}
 	m.steps = counter(counterSteps, "{step}", "Model steps.")
 	m.attempts = counter(counterAttempts, "{attempt}", "Model calls inside the steps.")
@@ -64,40 +70,61 @@ func (m *meters) open(meter metric.Meter) {
 	m.exhausted = counter(counterExhausted, "{step}", "Model steps that ended with invalid tool calls.")
 }
 
+// made returns an instrument, or none if there is an error or no instrument.
+func made[I comparable](i I, err error, none I) I {
+	if err != nil || i == *new(I) {
+		return none
+	}
+	return i
+}
+
 // enabled reports whether any instrument is recorded.
 func (m *meters) enabled(ctx context.Context) bool {
-	return m.duration.Enabled(ctx) || m.tokens.Enabled(ctx) ||
+	return m.duration.Enabled(ctx) || m.first.Enabled(ctx) || m.tokens[0].Enabled(ctx) || m.tokens[1].Enabled(ctx) || m.usage[0].Enabled(ctx) || m.usage[1].Enabled(ctx) ||
 		m.steps.Enabled(ctx) || m.attempts.Enabled(ctx) || m.invalid.Enabled(ctx) || m.exhausted.Enabled(ctx)
 }
 
-// operation records one model call. A negative duration was not measured. The
-// error is an attribute of the duration only: failed calls use tokens, too.
-func (m *meters) operation(ctx context.Context, request, response, kind string, took time.Duration, u middleware.Usage) {
+// operation records one model call. A negative duration was not measured, nor was a first of 0.
+func (m *meters) operation(ctx context.Context, request, response, kind string, took, first time.Duration, u middleware.Usage) {
 	if !m.enabled(ctx) {
 		return
 	}
 	sets := m.ofCall.of(labelKey{request, response, kind}, m.callLabels)
 	if took >= 0 {
-		m.duration.Record(ctx, took.Seconds(), sets.duration...)
+		m.duration.Record(ctx, took.Seconds(), sets.ended...)
 	}
-	if u.InputTokens > 0 {
-		m.tokens.Record(ctx, u.InputTokens, sets.input...)
+	if first > 0 {
+		m.first.Record(ctx, first.Seconds(), sets.plain...)
 	}
-	if u.OutputTokens > 0 {
-		m.tokens.Record(ctx, u.OutputTokens, sets.output...)
+	for i, n := range tokensOf(u) {
+		if i < len(m.tokens) { // also for a call that failed: 0
+			m.tokens[i].Record(ctx, n, sets.ended...)
+		} else if n == 0 {
+			continue
+		}
+		m.usage[i].Add(ctx, n, sets.usage...)
 	}
 }
 
-// callSets are the attributes of a model call, as the instruments take them.
-type callSets struct{ duration, input, output []metric.RecordOption }
+// callSets are the attributes of a model call, as the instruments take them. The error is one of
+// ended only.
+type callSets struct {
+	ended, plain []metric.RecordOption
+	usage        []metric.AddOption
+}
 
 // callLabels returns the attributes of a model call, by its two models.
 func (m *meters) callLabels(k labelKey) *callSets {
-	with := func(name, value string) []metric.RecordOption {
+	with := func(name, value string) metric.MeasurementOption {
 		kvs := append([]attribute.KeyValue{attribute.String(operationName, chat)}, m.fixed...)
-		return []metric.RecordOption{set(appendSet(appendSet(appendSet(kvs, requestModel, k.first), responseModel, k.second), name, value))}
+		return set(appendSet(appendSet(appendSet(kvs, requestModel, k.first), responseModel, k.second), name, value))
 	}
-	return &callSets{with(errorTypeKey, k.kind), with(tokenType, tokenInput), with(tokenType, tokenOutput)}
+	return &callSets{[]metric.RecordOption{with(errorTypeKey, k.kind)}, []metric.RecordOption{with("", "")}, []metric.AddOption{with(tokenModality, unknown)}}
+}
+
+// record records the duration of a tool call or an agent's run.
+func (m *meters) record(ctx context.Context, h metric.Float64Histogram, took time.Duration, kind string, kvs []attribute.KeyValue) {
+	h.Record(ctx, took.Seconds(), set(appendSet(append(slices.Clip(kvs), m.further...), errorTypeKey, kind)))
 }
 
 // stepLabels returns the attributes of a step, by its status and its model.

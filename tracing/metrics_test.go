@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,9 @@ import (
 )
 
 const operation = "gen_ai.operation.name=chat gen_ai.provider.name=test gen_ai.request.model=m-1 gen_ai.response.model=m-2026"
+
+// counted are the attributes of the tokens.
+const counted = operation + " gen_ai.token.modality=unknown"
 
 func TestClientMetricsAreCountedOnce(t *testing.T) {
 	t.Parallel()
@@ -38,11 +42,14 @@ func TestClientMetricsAreCountedOnce(t *testing.T) {
 			l := listen(t)
 			_, err := build(l.options())(script(answer(bad), answer(good)))(t.Context(), request())
 			require.NoError(t, err)
-			require.Equal(t, map[string]int64{operation: 2}, l.points("gen_ai.client.operation.duration"))
-			tokens := l.points("gen_ai.client.token.usage")
-			require.Equal(t, map[string]int64{
-				operation + " gen_ai.token.type=input": 2, operation + " gen_ai.token.type=output": 2,
-			}, tokens)
+			require.Equal(t, map[string]int64{operation: 2}, l.points("gen_ai.client.inference.duration"))
+			for name, n := range map[string]int64{"input_tokens": 200, "output_tokens": 40, "cache_read.input_tokens": 80, "cache_write.input_tokens": 10, "reasoning.output_tokens": 14} {
+				require.Equal(t, map[string]int64{counted: n}, l.points("gen_ai.client.inference.usage."+name), name)
+			}
+			for _, name := range []string{"input_tokens", "output_tokens"} {
+				require.Equal(t, map[string]int64{operation: 2}, l.points("gen_ai.client.inference.operation."+name), name)
+			}
+			require.Empty(t, l.points("gen_ai.client.inference.time_to_first_chunk"), "not streamed")
 		})
 	}
 }
@@ -52,7 +59,7 @@ func TestNewMeasuresACallThatNobodyRecorded(t *testing.T) {
 	l := listen(t)
 	_, err := tracing.New(l.options())(script(answer()))(t.Context(), request())
 	require.NoError(t, err)
-	require.Equal(t, map[string]int64{operation: 1}, l.points("gen_ai.client.operation.duration"))
+	require.Equal(t, map[string]int64{operation: 1}, l.points("gen_ai.client.inference.duration"))
 }
 
 func TestAnAttemptThatNobodyTimedHasTokensButNoDuration(t *testing.T) {
@@ -64,33 +71,55 @@ func TestAnAttemptThatNobodyTimedHasTokensButNoDuration(t *testing.T) {
 	}}))
 	_, err := call(t.Context(), request())
 	require.NoError(t, err)
-	require.Equal(t, map[string]int64{operation: 1}, l.points("gen_ai.client.operation.duration"))
-	require.Equal(t, map[string]int64{operation + " gen_ai.token.type=input": 2}, l.points("gen_ai.client.token.usage"))
+	require.Equal(t, map[string]int64{operation: 1}, l.points("gen_ai.client.inference.duration"))
+	require.Equal(t, map[string]int64{counted: 6}, l.points("gen_ai.client.inference.usage.input_tokens"))
+	require.Equal(t, map[string]int64{counted: 0}, l.points("gen_ai.client.inference.usage.output_tokens"))
+	require.Empty(t, l.points("gen_ai.client.inference.usage.reasoning.output_tokens"))
 }
 
-func TestErrorTypeIsOnTheDurationOnly(t *testing.T) {
+// The error is an attribute of the histograms, and not of the counters. A failed call has 0 tokens.
+func TestErrorTypeOfAModelCall(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
 	model := script(turn{err: &middleware.ModelError{StatusCode: 429}}, answer())
 	_, err := stack(l.options(), model)(t.Context(), request())
 	require.NoError(t, err)
+	for _, name := range []string{"duration", "operation.input_tokens", "operation.output_tokens"} {
+		require.Equal(t, map[string]int64{
+			"error.type=429 gen_ai.operation.name=chat gen_ai.provider.name=test gen_ai.request.model=m-1": 1,
+			operation: 1,
+		}, l.points("gen_ai.client.inference."+name), name)
+	}
 	require.Equal(t, map[string]int64{
-		"error.type=429 gen_ai.operation.name=chat gen_ai.provider.name=test gen_ai.request.model=m-1": 1,
-		operation: 1,
-	}, l.points("gen_ai.client.operation.duration"))
-	require.Len(t, l.points("gen_ai.client.token.usage"), 2)
+		"gen_ai.operation.name=chat gen_ai.provider.name=test gen_ai.request.model=m-1 gen_ai.token.modality=unknown": 0,
+		counted: 100,
+	}, l.points("gen_ai.client.inference.usage.input_tokens"))
 }
 
 func TestInstrumentsFollowTheConventions(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
-	_, err := stack(l.options(), script(answer(bad)))(t.Context(), request())
+	streamed := request()
+	streamed.Sink = func(middleware.Event) error { return nil }
+	err := tracing.NewAgent(l.options(), "a", nil)(t.Context(), func(ctx context.Context) error {
+		_, err := tracing.NewTool[string](l.options(), nil)(func(context.Context, middleware.ToolCall) (string, error) { return "", nil })(ctx, good)
+		require.NoError(t, err)
+		_, err = stack(l.options(), func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			require.NoError(t, req.Sink(middleware.Event{Kind: middleware.EventText, Text: "x"}))
+			return script(answer(bad))(ctx, req)
+		})(ctx, streamed)
+		return err
+	})
 	require.NoError(t, err)
 	units := map[string]string{}
 	for _, m := range l.metrics() {
 		units[m.Name] = m.Unit
 		switch data := m.Data.(type) {
 		case metricdata.Histogram[float64]:
+			if m.Name == "gen_ai.invoke_agent.duration" {
+				require.Equal(t, []float64{.1, .2, .4, .8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6}, data.DataPoints[0].Bounds)
+				continue
+			}
 			require.Equal(t, []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92},
 				data.DataPoints[0].Bounds)
 		case metricdata.Histogram[int64]:
@@ -99,10 +128,46 @@ func TestInstrumentsFollowTheConventions(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{
-		"gen_ai.client.operation.duration": "s", "gen_ai.client.token.usage": "{token}",
+		"gen_ai.client.inference.duration": "s", "gen_ai.client.inference.time_to_first_chunk": "s", "gen_ai.execute_tool.duration": "s", "gen_ai.invoke_agent.duration": "s",
+		"gen_ai.client.inference.operation.input_tokens": "{token}", "gen_ai.client.inference.operation.output_tokens": "{token}",
+		"gen_ai.client.inference.usage.input_tokens": "{token}", "gen_ai.client.inference.usage.output_tokens": "{token}", "gen_ai.client.inference.usage.reasoning.output_tokens": "{token}",
+		"gen_ai.client.inference.usage.cache_read.input_tokens": "{token}", "gen_ai.client.inference.usage.cache_write.input_tokens": "{token}",
 		"toolmend.steps": "{step}", "toolmend.attempts": "{attempt}",
 		"toolmend.invalid_calls": "{call}", "toolmend.exhausted_steps": "{step}",
 	}, units)
+}
+
+// The time until the first text of a stream is on the attempt's span and in a metric. The Sink gets
+// every event, and its error goes back.
+func TestTimeToFirstChunk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := listen(t)
+		stopped := errors.New("stopped")
+		var got []string
+		req := request()
+		req.Sink = func(e middleware.Event) error {
+			if got = append(got, e.Text); len(got) == 2 {
+				return stopped
+			}
+			return nil
+		}
+		call := tracing.NewAttempt(l.options())(func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			for _, text := range []string{"a", "b"} {
+				time.Sleep(3 * time.Second)
+				if err := req.Sink(middleware.Event{Kind: middleware.EventText, Text: text}); err != nil {
+					require.ErrorIs(t, err, stopped)
+				}
+			}
+			return script(answer())(ctx, req)
+		})
+		_, err := call(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a", "b"}, got)
+		require.Equal(t, 3.0, attrs(l.one("chat").Attributes)["gen_ai.response.time_to_first_chunk"])
+		require.Equal(t, map[string]int64{operation: 1}, l.points("gen_ai.client.inference.time_to_first_chunk"))
+		require.NoError(t, l.tp.Shutdown(context.Background()))
+	})
 }
 
 func TestStepCounters(t *testing.T) {
@@ -176,7 +241,7 @@ func TestManyModelsAreStillMeasured(t *testing.T) {
 		_, err := call(t.Context(), req)
 		require.NoError(t, err)
 	}
-	points := l.points("gen_ai.client.operation.duration")
+	points := l.points("gen_ai.client.inference.duration")
 	require.Len(t, points, 300)
 	for _, n := range points {
 		require.Equal(t, int64(2), n)

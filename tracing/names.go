@@ -1,11 +1,13 @@
 package tracing
 
+import "github.com/toolmend/toolmend/middleware"
+
 // The scope of our tracer and meter.
 const scope = "github.com/toolmend/toolmend/tracing"
 
-// Names of the GenAI conventions: opentelemetry.io/docs/specs/semconv/gen-ai,
-// as of semantic conventions 1.41.0 (status: development). They are written
-// out here because go.opentelemetry.io/otel/semconv has none from v1.42.0 on.
+// Names of the GenAI conventions, v0.1.0 of the repository semantic-conventions-genai of
+// OpenTelemetry (status: development). They are written out here because
+// go.opentelemetry.io/otel/semconv has none from v1.42.0 on.
 const (
 	chat = "chat" // operation, and the name of the attempt's span
 
@@ -24,12 +26,13 @@ const (
 	toolName       = "gen_ai.tool.name"
 	toolCallID     = "gen_ai.tool.call.id"
 	conversationID = "gen_ai.conversation.id"
-	tokenType      = "gen_ai.token.type"
-	tokenInput     = "input"
-	tokenOutput    = "output"
+	responseFirst  = "gen_ai.response.time_to_first_chunk" // s
+	tokenModality  = "gen_ai.token.modality"
+	unknown        = "unknown" // usage does not tell modalities apart
 
-	operationDuration = "gen_ai.client.operation.duration" // s
-	tokenUsage        = "gen_ai.client.token.usage"        // {token}
+	inferencePrefix = "gen_ai.client.inference."
+	agentDuration   = "gen_ai.invoke_agent.duration" // s
+	toolDuration    = "gen_ai.execute_tool.duration" // s
 )
 
 // Names of the general conventions (semantic conventions 1.41.0, "error").
@@ -38,8 +41,9 @@ const (
 	other        = "_OTHER" // what has no name of its own
 )
 
-// The buckets that the conventions advise: gen-ai-metrics.md, 1.41.0.
+// The buckets that the conventions advise.
 var (
+	agentBuckets    = []float64{.1, .2, .4, .8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6}
 	durationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	tokenBuckets    = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
 )
@@ -91,13 +95,19 @@ const (
 	counterExhausted = "toolmend.exhausted_steps"
 )
 
-// The names of the usage of an attempt, by the conventions, and of a step.
-var attemptUsage, stepUsage = usageNames("gen_ai.usage."), usageNames("toolmend.usage.")
+// The names of the usage of an attempt, by the conventions, and of a step; and of the counters.
+var attemptUsage, stepUsage, usageCounters = usageNames("gen_ai.usage."), usageNames("toolmend.usage."), usageNames(inferencePrefix + "usage.")
 
-// usageNames returns names in the order of appendUsage.
+// tokensOf returns the numbers of tokens in the order of usageNames. None is negative.
+func tokensOf(u middleware.Usage) [5]int64 {
+	u = middleware.Usage{}.Add(u)
+	return [...]int64{u.InputTokens, u.OutputTokens, u.Cached, u.CacheWrite, u.Reasoning}
+}
+
+// usageNames returns names in the order of tokensOf.
 func usageNames(prefix string) [5]string {
 	return [...]string{prefix + "input_tokens", prefix + "output_tokens", prefix + "cache_read.input_tokens",
-		prefix + "cache_creation.input_tokens", prefix + "reasoning.output_tokens"}
+		prefix + "cache_write.input_tokens", prefix + "reasoning.output_tokens"}
 }
 
 // Bounds of what is recorded.

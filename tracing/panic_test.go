@@ -168,7 +168,7 @@ func TestAPanicOfNextGoesOnAfterTheSpansEnded(t *testing.T) {
 	requirePanicked(t, l)
 	require.Equal(t, map[string]int64{
 		"error.type=panic gen_ai.operation.name=chat gen_ai.provider.name=test gen_ai.request.model=m-1": 1,
-	}, l.points("gen_ai.client.operation.duration"))
+	}, l.points("gen_ai.client.inference.duration"))
 }
 
 func TestAPanicOfNextGoesOnPastPanickingListeners(t *testing.T) {

@@ -42,7 +42,7 @@ func newRecorder(o Options) *recorder {
 	}
 	fixed := append([]attribute.KeyValue{attribute.String(providerName, o.Provider)}, o.Attributes...)
 	r := &recorder{
-		meters:  newMeters(o.MeterProvider, fixed),
+		meters:  newMeters(o.MeterProvider, fixed, fixed[1:]),
 		logger:  o.Logger,
 		fixed:   fixed[:1:1],
 		further: fixed[1:],

@@ -93,7 +93,7 @@ func (c *stepCall) measure(requested string, s *summary) {
 		if a.Err != nil {
 			kind = outcomeOf(c.ctx, nil, a.Err, true).kind
 		}
-		c.meters.operation(c.ctx, requested, a.Model, kind, took, a.Usage)
+		c.meters.operation(c.ctx, requested, a.Model, kind, took, 0, a.Usage)
 	}
 }
 

@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -11,7 +12,7 @@ import (
 )
 
 // Names of the GenAI conventions for tools and agents, beside those of the
-// model calls: semantic conventions 1.41.0.
+// model calls.
 const (
 	executeTool   = "execute_tool" // operation, and the name of the span
 	toolType      = "gen_ai.tool.type"
@@ -36,18 +37,18 @@ type ToolFunc[R any] = func(ctx context.Context, call middleware.ToolCall) (R, e
 // NewTool returns a middleware for functions that run tool calls. It makes one
 // span of kind INTERNAL for each call, "execute_tool {tool}", by the GenAI
 // conventions, and runs next under it. R is the function's result. outcome reads
-// it and is called only if the span is recorded. If outcome is nil, no result is
-// recorded, and an error is a failure.
+// it and is called only if the span or the metric is recorded. If outcome is nil, no
+// result is recorded, and an error is a failure.
 //
 // The middleware returns the results of next unchanged, and a panic of next
 // continues. Options have the same meaning as in New. Arguments, results and error
-// texts are recorded only with Options.Content. There are no metrics, and the only
-// log record is that of a panic, which is an exception event of the span too. It
-// contains the panic value and the stack. The middleware is safe for concurrent
-// use.
+// texts are recorded only with Options.Content. The metric is
+// gen_ai.execute_tool.duration. The only log record is that of a panic, which is an
+// exception event of the span too. It contains the panic value and the stack. The
+// middleware is safe for concurrent use.
 //
-// Position: around tools that the request declares. The span takes its name from
-// the call, and a model can invent tool names.
+// Position: around tools that the request declares. The span and the metric take
+// their name from the call, and a model can invent tool names.
 func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next ToolFunc[R]) ToolFunc[R] {
 	r := newRecorder(o)
 	if outcome == nil {
@@ -108,11 +109,16 @@ func (r *recorder) beginTool(ctx context.Context, call middleware.ToolCall) runn
 // endTool reports how a tool call ended.
 func (c *running) endTool(name string, returned bool, panicked any, read func() ToolOutcome) {
 	var end outcome
+	took := time.Since(c.begun)
 	if panicked != nil {
 		c.tellPanic(name, middleware.NewPanicError(panicked))
 	}
-	if c.recording {
+	if c.recording || c.meters.tools.Enabled(c.ctx) {
 		guard("tool outcome", func() { end = c.toolOutcome(returned, read) })
+		guard("metrics", func() {
+			agent, _ := c.ctx.Value(agentKey{}).(string)
+			c.meters.record(c.ctx, c.meters.tools, took, end.kind, appendSet(appendSet(nil, toolName, name), agentName, agent))
+		})
 	}
 	c.finish(end)
 }
@@ -132,6 +138,8 @@ func (c *running) toolOutcome(returned bool, read func() ToolOutcome) outcome {
 	return outcomeOf(c.ctx, &middleware.Response{}, t.Err, true)
 }
 
+type agentKey struct{} // of the name of the agent in a context
+
 const (
 	invokeAgent = "invoke_agent" // operation, and the name of the span
 	agentName   = "gen_ai.agent.name"
@@ -139,7 +147,7 @@ const (
 
 // NewAgent returns a function that runs an agent under one span of kind INTERNAL,
 // "invoke_agent {name}", by the GenAI conventions. The spans of the agent's steps
-// and tools are its children. name may be empty. paused reports whether an error
+// and tools are its children. The metric is gen_ai.invoke_agent.duration. name may be empty. paused reports whether an error
 // means that the run waits, for example for a person, and has not failed. If
 // paused is nil, every error is a failure. The function returns the error of run
 // unchanged, and a panic continues. It is safe for concurrent use.
@@ -148,15 +156,19 @@ const (
 //	err := traced(ctx, func(ctx context.Context) error { return agent.Run(ctx, s) })
 func NewAgent(o Options, name string, paused func(error) bool) func(ctx context.Context, run func(context.Context) error) error {
 	r := newRecorder(o)
-	kvs := appendSet([]attribute.KeyValue{attribute.String(operationName, invokeAgent), r.fixed[0]}, agentName, name)
+	kvs := appendSet([]attribute.KeyValue{attribute.String(operationName, invokeAgent)}, agentName, name)
 	span := invokeAgent
 	if name != "" {
 		span += " " + name
 	}
 	return func(ctx context.Context, run func(context.Context) error) (err error) {
-		c := r.begin(ctx, span, internalSpan, kvs...)
+		c := r.begin(context.WithValue(ctx, agentKey{}, name), span, internalSpan, kvs...)
 		returned := false
-		defer func() { c.finish(c.agentOutcome(err, returned, paused)) }() // also where run panics
+		defer func() { // also where run panics
+			took, o := time.Since(c.begun), c.agentOutcome(err, returned, paused)
+			guard("metrics", func() { c.meters.record(c.ctx, c.meters.agents, took, o.kind, kvs) })
+			c.finish(o)
+		}()
 		err = run(c.ctx)
 		returned = true
 		return err

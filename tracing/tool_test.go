@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/tracing"
@@ -116,7 +118,7 @@ func TestAgent(t *testing.T) {
 	require.Equal(t, errTool, err)
 	s := l.one("invoke_agent support")
 	require.Equal(t, codes.Error, s.Status.Code)
-	require.Equal(t, map[string]any{"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "test",
+	require.Equal(t, map[string]any{"gen_ai.operation.name": "invoke_agent",
 		"gen_ai.agent.name": "support", "error.type": "_OTHER"}, attrs(s.Attributes))
 	require.Equal(t, s.SpanContext.SpanID(), l.one("execute_tool").Parent.SpanID())
 
@@ -127,4 +129,20 @@ func TestAgent(t *testing.T) {
 		_ = tracing.NewAgent(l.options(), "p", nil)(t.Context(), func(context.Context) error { panic("mine") })
 	})
 	require.Equal(t, "panic", attrs(l.one("invoke_agent p").Attributes)["error.type"])
+	const run = "gen_ai.operation.name=invoke_agent"
+	require.Equal(t, map[string]int64{"error.type=_OTHER gen_ai.agent.name=support " + run: 1, run: 1, "error.type=panic gen_ai.agent.name=p " + run: 1}, l.points("gen_ai.invoke_agent.duration"))
+	require.Equal(t, map[string]int64{"gen_ai.agent.name=support gen_ai.tool.name=refund": 1}, l.points("gen_ai.execute_tool.duration"))
+}
+
+// The duration of a tool is recorded without spans too, with the error of its outcome.
+func TestToolMetric(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	o := l.options()
+	o.TracerProvider, o.Attributes = tracenoop.NewTracerProvider(), []attribute.KeyValue{attribute.String("upstream", "local")}
+	for _, result := range []string{"fine", "!no", "fine"} {
+		_, err := tracing.NewTool(o, read)(func(context.Context, middleware.ToolCall) (string, error) { return result, nil })(t.Context(), good)
+		require.NoError(t, err)
+	}
+	require.Equal(t, map[string]int64{"gen_ai.tool.name=refund upstream=local": 2, "error.type=tool_error gen_ai.tool.name=refund upstream=local": 1}, l.points("gen_ai.execute_tool.duration"))
 }

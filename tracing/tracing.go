@@ -53,9 +53,20 @@
 //
 // # Metrics
 //
-// NewAttempt records gen_ai.client.operation.duration (seconds) and
-// gen_ai.client.token.usage for each model call. For a step without NewAttempt,
-// New records both from the step's report, so no model call is counted twice.
+// NewAttempt records for each model call, by the GenAI conventions v0.1.0:
+//
+//   - gen_ai.client.inference.duration, in seconds;
+//   - gen_ai.client.inference.usage.input_tokens and output_tokens, counters, and their
+//     parts cache_read.input_tokens, cache_write.input_tokens and
+//     reasoning.output_tokens. The modality is unknown;
+//   - gen_ai.client.inference.operation.input_tokens and output_tokens, which show how
+//     the tokens of a call are distributed;
+//   - gen_ai.client.inference.time_to_first_chunk of a streamed answer, in seconds. It is
+//     the time until the first text or reasoning, so an answer of calls only has none.
+//
+// For a step without NewAttempt, New records all but the last from the step's report,
+// so no model call is counted twice. NewTool records gen_ai.execute_tool.duration, and
+// NewAgent gen_ai.invoke_agent.duration.
 //
 // New counts toolmend.steps, toolmend.attempts, toolmend.invalid_calls and
 // toolmend.exhausted_steps. The last one counts the steps whose report ends with

@@ -35,7 +35,7 @@ func TestStepSpan(t *testing.T) {
 		"toolmend.attempts":              int64(2), "toolmend.status": "valid", "toolmend.final_attempt": int64(2),
 		"toolmend.invalid_calls": int64(1), "toolmend.notes": int64(1),
 		"toolmend.usage.input_tokens": int64(200), "toolmend.usage.output_tokens": int64(40),
-		"toolmend.usage.cache_read.input_tokens": int64(80), "toolmend.usage.cache_creation.input_tokens": int64(10),
+		"toolmend.usage.cache_read.input_tokens": int64(80), "toolmend.usage.cache_write.input_tokens": int64(10),
 		"toolmend.usage.reasoning.output_tokens": int64(14),
 	}, attrs(step.Attributes))
 }
@@ -57,7 +57,7 @@ func TestAttemptSpans(t *testing.T) {
 			"gen_ai.request.stop_sequences": []string{"END"}, "gen_ai.response.model": "m-2026",
 			"gen_ai.response.finish_reasons": []string{"tool_calls"},
 			"gen_ai.usage.input_tokens":      int64(100), "gen_ai.usage.output_tokens": int64(20),
-			"gen_ai.usage.cache_read.input_tokens": int64(40), "gen_ai.usage.cache_creation.input_tokens": int64(5),
+			"gen_ai.usage.cache_read.input_tokens": int64(40), "gen_ai.usage.cache_write.input_tokens": int64(5),
 			"gen_ai.usage.reasoning.output_tokens": int64(7), "toolmend.attempt": int64(i + 1),
 		}, attrs(a.Attributes))
 	}
@@ -226,7 +226,7 @@ func TestNilProvidersMeanTheGlobalOnes(t *testing.T) { // not parallel: it sets 
 	require.NoError(t, err)
 	require.Len(t, l.spans.GetSpans(), 2)
 	require.Len(t, l.points("toolmend.steps"), 1)
-	require.Len(t, l.points("gen_ai.client.operation.duration"), 1)
+	require.Len(t, l.points("gen_ai.client.inference.duration"), 1)
 }
 
 func TestANilRequestIsPassedOn(t *testing.T) {

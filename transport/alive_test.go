@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -257,6 +259,34 @@ func TestKeepAliveClients(t *testing.T) {
 			})
 		})
 	}
+}
+
+// waitingWriter is a client whose connection takes no more bytes until it is open.
+type waitingWriter struct {
+	*httptest.ResponseRecorder
+	open chan struct{}
+}
+
+func (w waitingWriter) Write(p []byte) (int, error) {
+	<-w.open
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestKeepAliveBehindAWrite: a keep-alive that is due does not wait for a write that waits for the
+// client. In a bubble, time stands still while it does.
+func TestKeepAliveBehindAWrite(t *testing.T) {
+	t.Parallel()
+	s := chat()
+	synctest.Test(t, func(t *testing.T) {
+		next := play(played{kind: s.kind, pieces: eventsOf(s.stream("two", `{"n":2}`)), pauses: []time.Duration{0}})
+		h := transport.New(transport.Options{Base: doer(next)}, validate()).Handler(&url.URL{Scheme: "http", Host: "upstream.invalid"})
+		w := waitingWriter{httptest.NewRecorder(), make(chan struct{})}
+		go h.ServeHTTP(w, s.streamRequest(t))
+		time.Sleep(time.Minute)
+		close(w.open)
+		time.Sleep(time.Minute)
+		require.Len(t, s.decode(t, w.Body.String()).Message.ToolCalls, 1)
+	})
 }
 
 func TestOptionsValidate(t *testing.T) {

@@ -380,7 +380,7 @@ func (x *exchange) readAnswer(ctx context.Context, a *attempt, body io.Reader) (
 				x.hold.parsed(p[n-s.Open():])
 			}
 			x.noteBegun(a, p)
-			x.show(a)
+			x.show(a, buf.IsFull(n) || a.stream.Ended())
 		}
 		if grace == nil && a.stream.Ended() {
 			grace = time.AfterFunc(endGrace, func() { a.cancel(nil) })
@@ -424,10 +424,14 @@ func (x *exchange) noteBegun(a *attempt, p []byte) {
 	x.mu.Unlock()
 }
 
-// closeAnswer returns the decoded response. A network error after its end is ignored.
+// closeAnswer returns the decoded response. A network error after its end is ignored. One between
+// the finish reason and the mark at the end of a stream is too: the client gets a whole stream.
 func (x *exchange) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
 	if errors.Is(readErr, ErrMemory) {
 		return nil, readErr
+	}
+	if s, ok := a.stream.(interface{ BrokeOff() }); ok && readErr != io.EOF && !a.stream.Ended() {
+		s.BrokeOff()
 	}
 	resp, err := a.stream.Close()
 	if resp == nil && err == nil {

@@ -5,15 +5,17 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/toolmend/toolmend/internal/proxy"
 )
 
 // bodyWriter sends the client a stream while it arrives: a pipe, or a directWriter.
 type bodyWriter interface {
-	// put adds bytes, and may keep b. A pipe does not wait for the client. It returns false if
-	// the client reads no more.
-	put(b []byte) bool
+	// put adds bytes, and may keep b. more means that further bytes are there already, so these may
+	// wait for them a moment. A pipe does not wait for the client. It returns false if the client
+	// reads no more.
+	put(b []byte, more bool) bool
 	// wait waits while too many bytes are unread. It returns false if the client reads no more.
 	wait() bool
 	// end adds the last bytes, and sets the error with which the body ends; nil means that it is
@@ -83,7 +85,7 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-func (p *pipe) put(b []byte) bool {
+func (p *pipe) put(b []byte, _ bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil || p.closed {
@@ -115,7 +117,7 @@ func (p *pipe) ended() bool { return locked(&p.mu, func() bool { return p.err !=
 func (p *pipe) hasUnread() bool { return locked(&p.mu, func() bool { return p.at < len(p.buf) }) }
 
 func (p *pipe) end(rest []byte, err error) {
-	if p.put(rest); err == nil {
+	if p.put(rest, false); err == nil {
 		err = io.EOF
 	}
 	p.stop(err)
@@ -140,20 +142,43 @@ type directWriter struct {
 	cancel context.CancelFunc // of the exchange
 
 	mu   sync.Mutex
-	done bool  // end was called
-	err  error // of a write, or of end
+	done bool        // end was called
+	err  error       // of a write, or of end
+	late *time.Timer // flushes bytes for which none have followed; nil before the first ones that wait
 }
 
-func (d *directWriter) put(b []byte) bool {
+// moreDelay is how long written bytes wait for those that follow at once.
+const moreDelay = time.Millisecond
+
+func (d *directWriter) put(b []byte, more bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.write(b) && d.flush()
+	switch {
+	case !d.write(b):
+		return false
+	case !more:
+		return d.flush()
+	case d.late == nil:
+		d.late = time.AfterFunc(moreDelay, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if !d.done && d.err == nil {
+				d.flush()
+			}
+		})
+	default:
+		d.late.Reset(moreDelay)
+	}
+	return true
 }
 
 // write writes b, which the client gets with the next flush. The caller holds d.mu.
 func (d *directWriter) write(b []byte) bool {
 	if d.done || d.err != nil {
 		return false
+	}
+	if d.late != nil {
+		d.late.Stop()
 	}
 	_, err := d.client.Write(b)
 	return d.check(err)

@@ -90,8 +90,8 @@ func (x *exchange) fillFigures(into http.Header) {
 		return
 	}
 	overhead := max(time.Since(x.began)-x.upstream, 0)
-	into[attemptsHeader] = []string{strconv.Itoa(len(x.attempts))}
-	into[repairedHeader] = []string{strconv.Itoa(x.repaired)}
+	all := []string{strconv.Itoa(len(x.attempts)), strconv.Itoa(x.repaired), strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
+	into[attemptsHeader], into[repairedHeader], into[overheadHeader] = all[:1:1], all[1:2:2], all[2:]
 	if x.rescued > 0 {
 		into[rescuedHeader] = []string{strconv.Itoa(x.rescued)}
 	}
@@ -101,7 +101,6 @@ func (x *exchange) fillFigures(into http.Header) {
 	if len(x.attempts) > 1 {
 		into[usageHeader] = []string{fmt.Sprintf("input=%d, output=%d", x.usage.InputTokens, x.usage.OutputTokens)}
 	}
-	into[overheadHeader] = []string{strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
 }
 
 // repairedCalls returns the number of calls of a response that were repaired.

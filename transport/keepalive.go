@@ -30,7 +30,10 @@ func (x *exchange) startKeepAlive(a *attempt) {
 // goroutine of the timer, where a panic would end the program: it makes a panic the error of
 // the exchange.
 func (x *exchange) keepAliveTick() {
-	x.mu.Lock()
+	if !x.mu.TryLock() { // a write waits for the client, or sends to it
+		time.AfterFunc(lateKeepAlive/10, x.keepAliveTick)
+		return
+	}
 	defer x.mu.Unlock()
 	defer func() {
 		if value := recover(); value != nil {
@@ -71,7 +74,7 @@ func (x *exchange) sendKeepAlive() bool {
 	if x.live == nil {
 		x.goLive(a)
 	}
-	x.emit(b)
+	x.emit(b, false)
 	return true
 }
 

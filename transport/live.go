@@ -17,15 +17,16 @@ import (
 // of an exchange is streamed. If the request offers tools, streaming begins with the first text
 // that the chain passes on, or with the first event of a tool that the provider runs, whichever
 // comes first: a response that is only tool calls can then still be replaced by another one, or
-// by an error with its own status.
-func (x *exchange) show(a *attempt) {
+// by an error with its own status. more means that the next bytes of the response are there
+// already.
+func (x *exchange) show(a *attempt, more bool) {
 	if x.ready == nil || a.req.Sink == nil || x.t.options.Hold {
 		return
 	}
 	if a.stream.Safe() <= a.stream.Taken() || !x.events.allArrived() {
 		return
 	}
-	begin, shown := x.showSafe(a)
+	begin, shown := x.showSafe(a, more)
 	if begin {
 		runtime.Gosched() // let the client read the first text before more is read, even if all processors are busy
 	}
@@ -36,7 +37,7 @@ func (x *exchange) show(a *attempt) {
 
 // showSafe sends the client the safe bytes of a, if they may be sent. shown reports whether it
 // did, and begin whether the response began with them.
-func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
+func (x *exchange) showSafe(a *attempt, more bool) (begin, shown bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.chainEnded || x.answered && !x.partSent || x.live != nil && x.live != a {
@@ -48,7 +49,7 @@ func (x *exchange) showSafe(a *attempt) (begin, shown bool) {
 		x.goLive(a)
 	}
 	x.partSent = true
-	x.emit(b)
+	x.emit(b, more && !begin)
 	return begin, true
 }
 
@@ -71,9 +72,9 @@ func (x *exchange) goLive(a *attempt) {
 	x.ready <- outcome{resp: r}
 }
 
-// emit sends bytes to the client. The caller holds x.mu, so the bytes keep their order.
-func (x *exchange) emit(b []byte) {
-	x.out.put(b)
+// emit sends bytes to the client; see bodyWriter. The caller holds x.mu, so the bytes keep their order.
+func (x *exchange) emit(b []byte, more bool) {
+	x.out.put(b, more)
 	x.lastSent = time.Now()
 }
 
@@ -93,7 +94,7 @@ func (x *exchange) arrived(e middleware.Event) error {
 func (x *exchange) showPassed(a *attempt) {
 	for a.eventPassed.Load() && a.streaming.TryLock() {
 		if a.eventPassed.Store(false); a.awaitsBody {
-			x.show(a)
+			x.show(a, false)
 		}
 		a.streaming.Unlock()
 	}

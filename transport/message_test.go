@@ -195,6 +195,7 @@ func TestContentThatIsNotText(t *testing.T) {
 		"images":        {"chat", chatDelta(`{"role":"assistant","content":"","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw=="}}]}`)},
 		"citations":     {"chat", chatDelta(`{"role":"assistant","content":"","annotations":[{"type":"url_citation","url_citation":{"url":"https://example.com"}}]}`)},
 		"sound":         {"chat", chatDelta(`{"role":"assistant","content":null,"audio":{"id":"audio_1","data":"AA==","transcript":"Hi.","expires_at":1}}`)},
+		"sound, no id":  {"chat", chatDelta(`{"role":"assistant","content":null,"audio":{"data":"AA==","transcript":"Hi."}}`)},
 		"an image":      {"responses", items(`{"id":"ig1","type":"image_generation_call","status":"completed","result":"iVBORw=="}`)},
 		"a search":      {"responses", items(`{"id":"ws1","type":"web_search_call","status":"completed","action":{"type":"search","query":"x"}}`)},
 		"compaction":    {"responses", items(`{"id":"cmp1","type":"compaction","encrypted_content":"c2ln"}`)},
@@ -216,6 +217,56 @@ func TestContentThatIsNotText(t *testing.T) {
 				_, header, _ := s.step(t, transport.New(transport.Options{}, validate()), i == 1, s.request(i == 1), answered)
 				require.Empty(t, header.Get("X-Toolmend-Status"))
 			})
+		}
+	}
+}
+
+// TestPartsWithoutContent: a part of Gemini that has no content does not make an answer.
+func TestPartsWithoutContent(t *testing.T) {
+	t.Parallel()
+	s := gemini()
+	for _, part := range []string{`{}`, `{"thoughtSignature":"c2ln"}`, `{"thought_signature":"c2ln","thought":null}`, `{"thoughtSignature":"c2ln","text":""}`} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			for _, stream := range []bool{false, true} {
+				first := `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"finishReason":"STOP","index":0}],"modelVersion":"m"}`
+				last := s.whole("Done.")
+				if stream {
+					first, last = namedEvent("", "%s", first), s.stream("Done.")
+				}
+				got, _, _ := s.step(t, transport.New(transport.Options{}, validate()), stream, s.request(stream), first, stops(last))
+				require.Equal(t, "Done.", text(got))
+			}
+		})
+	}
+}
+
+// TestStopTokens: a token or a text that a server names ended an empty answer.
+func TestStopTokens(t *testing.T) {
+	t.Parallel()
+	s := chat()
+	for _, stream := range []bool{false, true} {
+		nothing, request := emptiesOf("chat", stream).nothing, s.request(stream)
+		for name, c := range map[string]struct{ request, answer string }{
+			"a token":          {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","stop_reason":128009`, 1)},
+			"a text":           {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","stop_reason":"END"`, 1)},
+			"a text of SGLang": {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","matched_stop":"END"`, 1)},
+			"of the request":   {strings.Replace(request, `"model"`, `"stop_token_ids":[7],"model"`, 1), nothing},
+		} {
+			_, header, _ := s.step(t, transport.New(transport.Options{}, validate()), stream, c.request, c.answer)
+			require.Empty(t, header.Get("X-Toolmend-Status"), name)
+		}
+		for name, c := range map[string]struct{ request, answer string }{
+			"no token":                   {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","stop_reason":null,"matched_stop":151645`, 1)},
+			"no token in the request":    {strings.Replace(request, `"model"`, `"stop_token_ids":[],"model"`, 1), nothing},
+			"null in place of the token": {strings.Replace(request, `"model"`, `"stop_token_ids":null,"model"`, 1), nothing},
+		} {
+			form := s.whole
+			if stream {
+				form = s.stream
+			}
+			got, _, _ := s.step(t, transport.New(transport.Options{}, validate()), stream, c.request, c.answer, stops(form("Done.")))
+			require.Equal(t, "Done.", text(got), name)
 		}
 	}
 }

@@ -12,9 +12,9 @@ func TestPipeLetsGo(t *testing.T) {
 	t.Parallel()
 	p := newPipe(t.Context(), func() {})
 	piece := make([]byte, 64<<10)
-	p.put(piece)
+	p.put(piece, false)
 	for range 1000 {
-		p.put(piece)
+		p.put(piece, false)
 		n, err := p.Read(piece)
 		require.NoError(t, err)
 		require.Equal(t, len(piece), n)

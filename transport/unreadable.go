@@ -160,11 +160,11 @@ func (x *exchange) passThrough(a *attempt, body io.Reader, why error) error {
 	x.mu.Lock()
 	x.noKeepAlive = true
 	x.mu.Unlock()
-	x.out.put(a.stream.Passed(a.unsent()))
+	x.out.put(a.stream.Passed(a.unsent()), false)
 	buf := make([]byte, 32<<10)
 	for a.bodyErr == nil {
 		n, readErr := body.Read(buf)
-		if !x.out.put(bytes.Clone(buf[:n])) || !x.out.wait() {
+		if !x.out.put(bytes.Clone(buf[:n]), false) || !x.out.wait() {
 			readErr = io.ErrClosedPipe
 		}
 		a.bodyErr = readErr

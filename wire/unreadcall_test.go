@@ -249,3 +249,24 @@ func TestMembersOfWrittenAnswers(t *testing.T) {
 		})
 	}
 }
+
+func TestFinishReason(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		word  string
+		calls bool
+		want  middleware.FinishReason
+		err   error
+	}{
+		{"end_turn", false, middleware.FinishStop, nil},
+		{"MAX_TOKENS", false, middleware.FinishLength, nil},
+		{"stop", true, middleware.FinishToolCalls, nil},
+		{"of-my-own", false, "of-my-own", nil},
+		{"function_call_filter: MALFORMED_FUNCTION_CALL", false, "function_call_filter: MALFORMED_FUNCTION_CALL", middleware.ErrInvalidToolCall},
+		{"malformed_tool_use", true, middleware.FinishToolCalls, nil},
+	} {
+		got, err := wire.FinishReason(c.word, c.calls)
+		require.Equal(t, c.want, got, c.word)
+		require.Equal(t, c.err, err, c.word)
+	}
+}

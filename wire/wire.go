@@ -302,6 +302,16 @@ func (r *Requests) Decode(c Codec, path string, body []byte, client string, defe
 // how many sums are kept. Lists of less than a kilobyte are not counted.
 func (r *Requests) Counts() (hits, misses int64, sums int) { return r.known.Counts() }
 
+// FinishReason returns the neutral form of a finish word of any format, or the word itself if it has none. calls says
+// whether the answer has tool calls. The error is middleware.ErrInvalidToolCall if the word means that the provider
+// could not read a call of the model, and the answer has none.
+func FinishReason(word string, calls bool) (middleware.FinishReason, error) {
+	if !calls && codec.IsUnread(word) {
+		return middleware.FinishReason(word), middleware.ErrInvalidToolCall
+	}
+	return codec.Finish(word, calls), nil
+}
+
 // Unchanged reports whether EncodeRequest would return the body from which req was decoded. False is not certain.
 func Unchanged(req *middleware.Request) bool { return lens.Unchanged(req) }
 

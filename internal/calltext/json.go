@@ -56,7 +56,8 @@ func JSON(text string, i int) (v rawjson.Value, end int, _ State) {
 const mostMarks = 4
 
 // Spelled reads the value at i up to one of marks as mend.Syntax reads arguments:
-// JSON in the spelling of Python or JavaScript, with surplus brackets after it.
+// JSON in the spelling of Python or JavaScript, with surplus brackets, or the > of a closing
+// mark, after it.
 // The value may also end at the end of the text, if final is set.
 func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, end int, _ State) {
 	at := i
@@ -74,7 +75,7 @@ func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, 
 		if n >= 0 {
 			end = at + n
 		}
-		if json, ok := mend.JSON(text[i:end]); ok {
+		if json, ok := mend.JSON(strings.TrimRight(text[i:end], " \t\r\n>")); ok {
 			if doc, err := rawjson.Parse(json, AnySize); err == nil {
 				return doc.Root(), end, Complete
 			}

@@ -161,7 +161,7 @@ func searchText(s *report.Step) string {
 			b.WriteString(t[:room])
 		}
 	}
-	for _, t := range []string{s.ID, s.Model, s.Client, s.Source, s.Error} {
+	for _, t := range []string{s.ID, s.Model, s.Client, s.ClientKey, s.Source, s.Error} {
 		add(t)
 	}
 	for i := range s.Attempts {

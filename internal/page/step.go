@@ -91,6 +91,7 @@ func facts(e *entry, r row) []fact {
 	}
 	add("Model", r.Model)
 	add("Client", r.Client)
+	add("Client key", text.Label(s.ClientKey))
 	add("Upstream", r.Source)
 	add("Mode", text.Label(s.Mode))
 	add("Format", text.Label(s.Format))

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -189,9 +190,39 @@ func (s *Steps) all() []*entry {
 	return all
 }
 
-// clients returns a section with the clients whose steps ended invalid, or nil. A valid step ends
+// clients returns the sections about clients.
+func (s *Steps) clients() []report.Section { return append(s.named(), s.invalid()...) }
+
+// named returns a section with the clients that have a key of their own, or nil.
+func (s *Steps) named() []report.Section {
+	rows := map[string][5]int64{}
+	for _, e := range s.all() {
+		if key := e.step.ClientKey; key != "" {
+			r, usage := rows[key], e.step.Usage()
+			r[0], r[1], r[2], r[3] = r[0]+1, r[1]+int64(len(e.step.Attempts)), r[2]+usage.InputTokens, r[3]+usage.OutputTokens
+			if e.outcome == invalid {
+				r[4]++
+			}
+			rows[key] = r
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	out := report.Section{Title: "Client keys", Caption: "Steps by client key", Columns: []string{"Client key", "Steps", "Model calls", "Tokens in", "Tokens out", "Invalid steps"}, Numbers: []int{1, 2, 3, 4, 5}}
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		row := []string{key}
+		for _, n := range rows[key] {
+			row = append(row, text.Number(n))
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return []report.Section{out}
+}
+
+// invalid returns a section with the clients whose steps ended invalid, or nil. A valid step ends
 // a row of invalid ones; one without a call does not.
-func (s *Steps) clients() []report.Section {
+func (s *Steps) invalid() []report.Section {
 	rows := map[string]struct{ invalid, now, longest int }{}
 	for _, e := range s.all() {
 		r := rows[e.step.Client]
@@ -256,7 +287,7 @@ func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 			bytes += int64(len(*t))
 		}
 	}
-	clone(&s.ID, &s.Error, &s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model)
+	clone(&s.ID, &s.Error, &s.File, &s.Source, &s.Client, &s.ClientKey, &s.Mode, &s.Format, &s.Path, &s.Model)
 	s.Tools = nil
 	bytes += int64(entryOverhead + noteOverhead*len(s.Notes))
 	s.Notes = cloned(s.Notes, func(n *string) { clone(n) })

@@ -30,9 +30,12 @@ func NewBuffer(size int64) *Buffer {
 // Bytes returns the memory, until the next call of another method.
 func (b *Buffer) Bytes() []byte { return *b.b }
 
-// Next prepares b for the next read after a read of n bytes. If they nearly filled b, more bytes
-// are waiting: a read through net/http returns somewhat less than its own buffer of 4 KB.
-func (b *Buffer) Next(n int) { b.use(n > len(*b.b)*3/4) }
+// IsFull reports whether n bytes nearly fill b. After a read of so many, more bytes are waiting: a
+// read through net/http returns somewhat less than its own buffer of 4 KB.
+func (b *Buffer) IsFull(n int) bool { return n > len(*b.b)*3/4 }
+
+// Next prepares b for the next read after a read of n bytes.
+func (b *Buffer) Next(n int) { b.use(b.IsFull(n)) }
 
 func (b *Buffer) use(large bool) {
 	pool := smallBuffers

@@ -217,6 +217,9 @@ func spelled(in, to *url.URL) string {
 // climbs reports whether a server may read a segment of path as "..": with
 // backslashes for slashes, with parameters after it, or with one more escape.
 func climbs(path string) bool {
+	if !strings.Contains(path, "..") && !strings.Contains(path, "%") {
+		return false
+	}
 	const layers = 4 // of escapes
 	for range layers {
 		for _, seg := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {

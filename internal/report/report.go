@@ -38,11 +38,12 @@ type Step struct {
 	Line   int       `json:"line,omitzero"`   // in that log, from 1; of the first attempt
 	Source string    `json:"source,omitzero"` // the upstream, or what the log says
 
-	Client string `json:"client,omitzero"` // a label of the client that made the call
-	Mode   string `json:"mode,omitzero"`   // of the gateway
-	Format string `json:"format,omitzero"` // the provider's format, such as anthropic
-	Path   string `json:"path,omitzero"`   // of the request's URL
-	Model  string `json:"model,omitzero"`  // as asked for, or as it answered
+	Client    string `json:"client,omitzero"`     // a label of the client that made the call
+	ClientKey string `json:"client_key,omitzero"` // the name of the client whose key the call had
+	Mode      string `json:"mode,omitzero"`       // of the gateway
+	Format    string `json:"format,omitzero"`     // the provider's format, such as anthropic
+	Path      string `json:"path,omitzero"`       // of the request's URL
+	Model     string `json:"model,omitzero"`      // as asked for, or as it answered
 
 	Tools    []middleware.Tool `json:"tools,omitzero"`    // that the request offered
 	Attempts []Attempt         `json:"attempts,omitzero"` // in time order

@@ -53,7 +53,7 @@ func BenchmarkValid(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			s := mustCompile(b, c.schema)
 			ratio.Run(b, c.args, func() {
-				if !s.SurelyValid(c.args, rawjson.Limits{Bytes: -1}, schema.RefuseOptional) {
+				if !s.SurelyValid(c.args, rawjson.Limits{Bytes: -1}, schema.RefuseOptional, false) {
 					b.Fatal("not surely valid")
 				}
 			})
@@ -71,7 +71,7 @@ func BenchmarkInvalid(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			s := mustCompile(b, flatSchema)
 			ratio.Run(b, c.args, func() {
-				if s.SurelyValid(c.args, rawjson.Limits{}, schema.RefuseOptional) {
+				if s.SurelyValid(c.args, rawjson.Limits{}, schema.RefuseOptional, false) {
 					b.Fatal("surely valid")
 				}
 				doc, err := rawjson.Parse(c.args, rawjson.Limits{})

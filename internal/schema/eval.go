@@ -24,6 +24,7 @@ type eval struct {
 	text    string
 	limits  rawjson.Limits
 	empties Empties
+	strict  bool // SurelyValid: a key that a schema does not declare beside those that it declares ends the reading
 	parsed  bool // the text is known to be JSON without duplicate keys
 	collect bool // all faults are wanted
 	tracked bool // scope is needed: the schema has dynamic references
@@ -461,6 +462,8 @@ func (e *eval) members(n *node, at, depth int, seen *marks, undeclared *nameSet)
 			duplicate = declared.has(p)
 			declared[p>>6] |= 1 << (p & 63)
 			sub, must = n.props[p].schema, n.props[p].must
+		} else if e.strict && len(n.props) > 0 {
+			return e.giveUp()
 		} else if undeclared != nil {
 			duplicate = undeclared.add(key)
 		}
@@ -930,15 +933,16 @@ const (
 const maxSureDepth = 512
 
 // SurelyValid reports whether text is one JSON object within limits, without
-// duplicate keys and without the empties, that is valid. If it is false, parse
+// duplicate keys and without the empties, that is valid. With declared it is false too
+// for an undeclared key beside declared properties. If it is false, parse
 // the text and call Validate. It reads the text once, stops at the first fault,
 // and allocates nothing for most schemas.
-func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties) bool {
+func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties, declared bool) bool {
 	limits = limits.WithDefaults()
 	if len(text) > limits.Bytes || limits.Depth > maxSureDepth {
 		return false
 	}
-	e := eval{text: text, limits: limits, empties: empties, tracked: s.tracked, nameOf: -1, work: linear(len(text))}
+	e := eval{text: text, limits: limits, empties: empties, strict: declared, tracked: s.tracked, nameOf: -1, work: linear(len(text))}
 	at := e.space(0)
 	if at >= len(text) || text[at] != '{' {
 		return false

@@ -37,7 +37,7 @@ func agree(tb testing.TB, s checked, text string) (surely bool) {
 	doc, err := rawjson.Parse(text, rawjson.Limits{})
 	readable := err == nil && len(doc.Duplicates()) == 0
 	for mode := AllowEmpty; mode <= RefuseAnyEmpty; mode++ {
-		if !s.SurelyValid(text, rawjson.Limits{}, mode) {
+		if !s.SurelyValid(text, rawjson.Limits{}, mode, false) {
 			continue
 		}
 		surely = surely || mode == AllowEmpty
@@ -325,7 +325,7 @@ func TestSurelyValid(t *testing.T) {
 	}
 	s, err := Compile([]byte(`{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}`), Options{})
 	require.NoError(t, err)
-	require.False(t, s.SurelyValid(`{"b":null}`, rawjson.Limits{}, RefuseOptional), "the other branch declares it")
+	require.False(t, s.SurelyValid(`{"b":null}`, rawjson.Limits{}, RefuseOptional, false), "the other branch declares it")
 }
 
 // A Go int64 has bounds that no float64 stands for.

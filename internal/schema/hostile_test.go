@@ -131,7 +131,7 @@ func keys(n int) string {
 
 // validate does what argsvalidate does with arguments.
 func (a attack) validate(s *schema.Schema) string {
-	if s.SurelyValid(a.args, rawjson.Limits{}, schema.AllowEmpty) {
+	if s.SurelyValid(a.args, rawjson.Limits{}, schema.AllowEmpty, false) {
 		return "valid"
 	}
 	doc, err := rawjson.Parse(a.args, rawjson.Limits{})

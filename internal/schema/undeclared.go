@@ -18,11 +18,24 @@ func Undeclared(schema *view.View, instance rawjson.Value, code string) []middle
 	return u.issues
 }
 
+// OtherCase returns an issue of the given code for each undeclared member whose key differs
+// in letter case only from a declared property: encoding/json decodes it into the field of
+// that property, whose schema has not validated it. A key that a pattern of the schema
+// matches is declared. With twins a key that differs so from an earlier undeclared key of its
+// object is an issue too. At most 1,000 are returned, in the order of the instance.
+func OtherCase(schema *view.View, instance rawjson.Value, twins bool, code string) []middleware.Issue {
+	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, folds: true, twins: twins, patterns: map[string]pattern{}}
+	u.value(instance, schema.Root(), "")
+	return u.issues
+}
+
 // undeclaredWalk walks an instance together with its schema.
 type undeclaredWalk struct {
-	code   string
-	issues []middleware.Issue
-	known  map[*view.Node]*properties // of each schema, read once for all elements of a list
+	code         string
+	issues       []middleware.Issue
+	known        map[*view.Node]*properties // of each schema, read once for all elements of a list
+	folds, twins bool                       // only keys in another letter case are issues
+	patterns     map[string]pattern         // by their texts
 }
 
 // properties is what an object schema declares.
@@ -47,11 +60,12 @@ func (p *properties) step(seg string) *view.Node {
 // value visits v, which the schema s describes; nil: no schema does, and nothing below
 // can be undeclared. What is below a property that is not declared is not visited.
 func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
-	if s == nil {
+	if s == nil && !u.twins {
 		return
 	}
 	object, p := v.Kind() == rawjson.Object, u.properties(s)
-	var free []string // declared and not there
+	var free []string            // declared and not there
+	earlier := map[string]bool{} // undeclared keys, folded
 	i := 0
 	for child := range v.Each() {
 		if len(u.issues) == MaxIssues {
@@ -61,7 +75,11 @@ func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 		if i++; object {
 			seg = child.Key()
 		}
-		if object && p.open && !p.Has(seg) {
+		if object && u.folds {
+			if msg := u.otherCase(p, seg, earlier); msg != "" {
+				u.issues = append(u.issues, middleware.Issue{Code: u.code, Pointer: rawjson.JoinPointer(pointer, seg), Message: msg})
+			}
+		} else if object && p.open && !p.Has(seg) {
 			if free == nil && len(u.issues) < maxSuggestions {
 				free = absent(v, p.Names)
 			}
@@ -88,6 +106,43 @@ func (u *undeclaredWalk) report(at, name string, free []string) {
 		}
 	}
 	u.issues = append(u.issues, middleware.Issue{Code: u.code, Pointer: at, Message: msg})
+}
+
+// otherCase returns the message about an undeclared key that differs in letter case only from
+// a declared property, or with twins from one of the earlier keys; "" for any other key.
+func (u *undeclaredWalk) otherCase(p *properties, key string, earlier map[string]bool) string {
+	folded := rawjson.Fold(key)
+	names, twin := p.Folded(folded, rawjson.Fold), earlier[folded]
+	earlier[folded] = u.twins
+	switch {
+	case p.Has(key), p.Requires(key), len(names) == 0 && !twin, u.matches(p, key):
+		return ""
+	case len(names) == 0:
+		return "this key differs in letter case only from another key of this object; send one of them"
+	}
+	name := clip(rawjson.Quote(names[0]), maxQuoted)
+	return "this key differs in letter case only from the declared property " + name + "; send " + name + " instead, once"
+}
+
+// maxNamePatterns is how many patterns are compiled.
+const maxNamePatterns = 16
+
+// matches reports whether a pattern for names matches the key, or one that was not compiled may
+// match it.
+func (u *undeclaredWalk) matches(p *properties, key string) bool {
+	for _, s := range p.all {
+		for m := range s.Get("patternProperties").Each() {
+			read, known := u.patterns[m.Key()]
+			if !known && len(u.patterns) < maxNamePatterns {
+				read, _ = readPattern(m.Key())
+				u.patterns[m.Key()] = read
+			}
+			if read.re == nil || read.re.MatchString(key) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // properties reads what a schema declares. It is open only if none of the schemas that apply

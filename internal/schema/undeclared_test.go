@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,40 @@ func TestUndeclared(t *testing.T) {
 			read, err := view.Read([]byte(c.schema))
 			require.NoError(t, err)
 			require.Equal(t, c.want, texts(schema.Undeclared(read, parse(t, c.args), "undeclared")))
+		})
+	}
+}
+
+func TestOtherCase(t *testing.T) {
+	t.Parallel()
+	const issue = "code %s: this key differs in letter case only from the declared property %q; send %q instead, once"
+	for name, c := range map[string]struct {
+		schema, args string
+		at, declared string
+	}{
+		"as declared":            {`{"properties":{"a":{}}}`, `{"a":1,"b":2}`, "", ""},
+		"another case":           {`{"properties":{"a":{}}}`, `{"a":1,"A":2}`, "/A", "a"},
+		"with a rule for others": {`{"properties":{"a":{}},"additionalProperties":{"type":"integer"}}`, `{"A":2}`, "/A", "a"},
+		"in a map":               {`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"A":2}}`, "/x/A", "a"},
+		"keys of a map":          {`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"a":2},"X":{"a":1}}`, "", ""},
+		"both are declared":      {`{"properties":{"a":{},"A":{}}}`, `{"A":2}`, "", ""},
+		"the other by a branch":  {`{"properties":{"a":{}},"if":{},"then":{"properties":{"A":{}}}}`, `{"A":2}`, "", ""},
+		"the other is required":  {`{"properties":{"a":{}},"required":["A"]}`, `{"A":2}`, "", ""},
+		"by a branch":            {`{"anyOf":[{"properties":{"b":{}}},{"properties":{"a":{}}}]}`, `{"A":2}`, "/A", "a"},
+		"by a pattern":           {`{"properties":{"a":{}},"patternProperties":{"^\\cA|^[A-Z]$":{}}}`, `{"A":2}`, "", ""},
+		"by no pattern":          {`{"properties":{"a":{}},"patternProperties":{"^[a-z]":{}}}`, `{"A":2}`, "/A", "a"},
+		"an unknown pattern":     {`{"properties":{"a":{}},"patternProperties":{"^(?!x)":{}}}`, `{"A":2}`, "", ""},
+		"twins":                  {`{"properties":{"a":{}}}`, `{"b":2,"B":1}`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			read, err := view.Read([]byte(c.schema))
+			require.NoError(t, err)
+			var want []string
+			if c.at != "" {
+				want = []string{fmt.Sprintf(issue, c.at, c.declared, c.declared)}
+			}
+			require.Equal(t, want, texts(schema.OtherCase(read, parse(t, c.args), false, "code")))
 		})
 	}
 }

@@ -66,7 +66,7 @@ func Decode(arguments string, into any) error {
 	if err != nil {
 		return refusal("not JSON: " + err.Error())
 	}
-	if !k.schema.SurelyValid(doc.Text(), rawjson.Limits{Bytes: -1}, schema.AllowEmpty) {
+	if !k.schema.SurelyValid(doc.Text(), rawjson.Limits{Bytes: -1}, schema.AllowEmpty, false) {
 		if issues := k.schema.Validate(doc.Root()); len(issues) > 0 {
 			for i := range issues {
 				issues[i].Code = "decode"

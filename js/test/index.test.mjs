@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { test } from "node:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { Invalid, Stack, StepError, ToolmendError, validate } from "../index.mjs";
 
 const tool = { name: "get", parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false } };
@@ -132,11 +135,20 @@ test("long histories and many tool sets", async () => {
   }
 });
 
-const run = (script) => spawnSync(process.execPath, ["--input-type=module", "-e", `import { Stack, validate } from ${JSON.stringify(new URL("../index.mjs", import.meta.url).href)};\n${script}`], { encoding: "utf8", timeout: 30_000 });
+const folder = mkdtempSync(join(tmpdir(), "toolmend-"));
+after(() => rmSync(folder, { recursive: true }));
+const run = (script) => { // in Node, Bun or Deno
+  const file = join(folder, "program.mjs");
+  writeFileSync(file, script);
+  return spawnSync(process.execPath, [...(globalThis.Deno ? ["run", "--quiet", "--allow-all"] : []), file], { encoding: "utf8", timeout: 30_000 });
+};
+const index = new URL("../index.mjs", import.meta.url).href;
 
 test("a crash, and the end of the program", { skip: process.platform === "win32" }, async () => {
   const out = run(`
-    const kill = () => process._getActiveHandles().find((h) => h.spawnfile).kill("SIGKILL");
+    import { spawnSync } from "node:child_process";
+    import { Stack, validate } from ${JSON.stringify(index)};
+    const kill = () => spawnSync("pkill", ["-KILL", "-P", String(process.pid), "toolmend"]);
     const tool = { name: "get", parameters: {} };
     await validate(tool, {});
     await new Stack().wrap(async () => { kill(); await new Promise((r) => setTimeout(r, 200)); return { role: "assistant", content: "x" }; })([{ role: "user", content: "x" }]).catch((e) => console.log(e.name, e.message));
@@ -147,38 +159,52 @@ test("a crash, and the end of the program", { skip: process.platform === "win32"
 
 test("another release", () => {
   const text = readFileSync(new URL("../index.mjs", import.meta.url), "utf8").replace('VERSION = ""', 'VERSION = "v9.8.7"').replace('"./chat.mjs"', JSON.stringify(new URL("../chat.mjs", import.meta.url).href));
-  const out = spawnSync(process.execPath, ["--input-type=module", "-e", `${text}\nfor (let i = 0; i < 2; i++) await validate({ name: "a" }, {}).catch((e) => console.log(e.name, e.message));`], { encoding: "utf8", timeout: 30_000 });
+  const out = run(`${text}\nfor (let i = 0; i < 2; i++) await validate({ name: "a" }, {}).catch((e) => console.log(e.name, e.message));`);
   const line = "ToolmendError toolmend: this toolmend is .*, and the package is v9.8.7: install both of the same release\n";
   assert.match(out.stdout, new RegExp(`^${line}${line}$`), out.stderr);
 });
 
 test("the cases of the library", async (t) => {
   const cases = JSON.parse(readFileSync(new URL("../../cmd/toolmend/internal/lib/testdata/cases.json", import.meta.url)));
-  assert.ok(cases.length > 30);
+  assert.ok(cases.length > 100);
   for (const c of cases) {
     await t.test(c.name, async () => {
-      const check = c.rule && ((value) => (value.startsWith(c.rule.prefix) ? c.rule.message : undefined));
-      const rules = c.rule ? { [c.rule.tool]: c.rule.path ? { [c.rule.path]: check } : (call) => check(call.arguments) } : {};
-      const [replies, got] = [[], {}];
+      const check = c.rule && ((value) => (c.rule.bad.some((bad) => isDeepStrictEqual(bad, value)) ? c.rule.message : undefined));
+      const rules = c.rule ? { [c.rule.tool]: c.rule.path ? { [c.rule.path]: check } : (call) => check(call.args) } : {};
+      const stack = new Stack({ rules, ...c.options });
+      for (const want of c.validate ?? []) {
+        const v = await stack.validate(c.tools.find((d) => d.name === want.call[0]), want.call[1]);
+        const got = { args: v.args, unchecked: v.unchecked, issues: v.issues.map((i) => [i.pointer ?? "", i.message]), reply: v.reply };
+        assert.deepEqual(got, { args: JSON.parse(want.arguments), unchecked: want.unchecked ?? false, issues: want.issues ?? [], reply: want.reply ?? "" });
+      }
+      if (!c.answers) return;
+      const [replies, caps, got] = [[], [], {}];
       let asked = 0;
-      const call = async (messages) => {
+      const call = async (messages, tools, settings) => {
+        if (settings.max_tokens) caps.push(settings.max_tokens);
         if (asked > 0) replies.push(messages.slice(messages.findLastIndex((m) => m.role === "assistant") + 1).map((m) => m.content));
         const answer = c.answers[asked++];
         if (!answer) throw new Error("the script is over");
         const calls = (answer.calls ?? []).map(([name, a], i) => ({ id: `call_${asked}_${i}`, type: "function", function: { name, arguments: a } }));
-        return { role: "assistant", content: answer.text ?? null, tool_calls: calls, finish_reason: answer.finish };
+        return { role: "assistant", content: answer.text ?? null, reasoning_content: answer.reasoning, tool_calls: calls, finish_reason: answer.finish };
       };
       let message;
       try {
-        const choice = c.tool_choice?.name ? c.tool_choice : c.tool_choice?.mode;
-        message = await new Stack({ rules, ...c.options }).wrap(call)([{ role: "user", content: c.user }], c.tools, { max_tokens: c.max_tokens, tool_choice: choice });
+        let choice = c.tool_choice?.name ? c.tool_choice : c.tool_choice?.mode;
+        if (c.allowed_tools) choice = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: c.allowed_tools.map((name) => ({ type: "function", function: { name } })) } };
+        const messages = [{ role: "user", content: c.user }];
+        if (c.behind_results) {
+          const earlier = { id: "earlier", type: "function", function: { name: c.tools[0].name, arguments: "{}" } };
+          messages.push({ role: "assistant", content: null, tool_calls: [earlier] }, { role: "tool", tool_call_id: "earlier", content: "done" });
+        }
+        message = await stack.wrap(call)(messages, c.tools, { max_tokens: c.max_tokens, tool_choice: choice, parallel_tool_calls: !c.no_parallel_calls });
         got.status = message.report.status;
       } catch (e) {
         if (!(e instanceof StepError)) throw e;
         [message, got.code] = [e.lastMessage ?? {}, e.code];
       }
       got.calls = (message.tool_calls ?? []).map((m) => [m.function.name, m.function.arguments]);
-      Object.assign(got, { text: message.content ?? "", replies });
+      Object.assign(got, { text: message.content ?? "", replies, caps });
       assert.deepEqual(Object.fromEntries(Object.entries(got).filter(([, v]) => v?.length)), c.want);
     });
   }

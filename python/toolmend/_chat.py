@@ -1,63 +1,65 @@
-"""The stack around a function call(messages, tools) with the messages of OpenAI's Chat Completions."""
+# The stack around a function call(messages, tools) with the messages of OpenAI's Chat Completions.
 
 from __future__ import annotations
 
-import copy
+import asyncio
 import functools
 import inspect
-import weakref
+import pickle
 from typing import Any, Callable
 
-from ._messages import Step, joined, plain, text_of_arguments, tool_to_wire
-from ._stack import Ask, Stack, Tools
+from ._child import Json
+from ._messages import Step, joined, kept_tools, plain, text_of_arguments, tool_to_wire
+from ._stack import Ask, Stack, drive
+
+_SETTINGS = ("model", "max_tokens", "stop", "tool_choice")
 
 
-_last: weakref.WeakKeyDictionary[Stack, tuple[list, Tools]] = weakref.WeakKeyDictionary()  # the tools of a stack's last step
-
-
-class Message(dict):
+class Message(Json):
     """The assistant message, with the report of the step and the usage of all its model calls."""
 
-    report: dict
-    usage: dict
+    report: Json
+    usage: Json
 
 
 def wrap(stack: Stack, call: Callable[..., Any]) -> Callable[..., Any]:
+    def run(loop: Any, messages: list[Json], tools: Any = (), **settings: Any) -> Any:
+        return _Step(stack, call, messages, tools, settings).run(lambda a: call(a[0], a[1], **a[2]), loop)
+
     if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None)):
 
         @functools.wraps(call)
-        async def acalled(messages: list[dict], tools: Any = (), **settings: Any) -> Message:
-            return await _Step(stack, call, messages, tools, settings).arun(lambda a: call(a[0], a[1], **a[2]))
+        async def acalled(*args: Any, **settings: Any) -> Any:
+            return await run(asyncio.get_running_loop(), *args, **settings)
 
         return acalled
 
     @functools.wraps(call)
-    def called(messages: list[dict], tools: Any = (), **settings: Any) -> Message:
-        return _Step(stack, call, messages, tools, settings).run(lambda a: call(a[0], a[1], **a[2]))
+    def called(*args: Any, **settings: Any) -> Any:
+        return drive(run(None, *args, **settings))
 
     return called
 
 
 class _Step(Step):
-    def __init__(self, stack: Stack, call: Callable[..., Any], messages: list[dict], tools: Any, settings: dict):
+    def __init__(self, stack: Stack, call: Callable[..., Any], messages: list[Json], tools: Any, settings: Json):
         self.call, self.natives, self.own_tools, self.settings = call, [_plain(m) for m in messages], list(tools or ()), settings
-        known = {k: settings.get(k) for k in ("model", "max_tokens", "stop")}
-        wire = [to_wire(m) for m in self.natives]
-        last = _last.get(stack)
-        if last is None or last[0] != self.own_tools:
-            last = _last[stack] = (copy.deepcopy(self.own_tools), Tools(map(tool_to_wire, self.own_tools)))
-        super().__init__(stack, wire, last[1], tool_choice=choice_to_wire(settings.get("tool_choice")), **known)
+        known = {k: settings.get(k) for k in _SETTINGS} | {"tool_choice": choice_to_wire(settings.get("tool_choice"))}
+        known["no_parallel_calls"] = settings.get("parallel_tool_calls") is False
+        known["allowed_tools"] = allowed_tools(settings.get("tool_choice"))
+        wire_tools = kept_tools(pickle.dumps(self.own_tools), None, lambda: map(tool_to_wire, self.own_tools))
+        super().__init__(stack, [to_wire(m) for m in self.natives], wire_tools, **known)
 
-    def asked(self, ask: Ask) -> tuple[list[dict], list, dict]:
+    def asked(self, ask: Ask) -> tuple[list[Json], list[Any], Json]:
         messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]
         names = {t["name"] for t in (self.tools if ask.tools is None else ask.tools)}
         settings = dict(self.settings)
-        for key in ("model", "max_tokens", "stop", "tool_choice"):
-            if (value := self.changed(ask, key)) is not None and (key in settings or _accepts(self.call, key)):
+        for key, value in self.changed(ask, *_SETTINGS).items():
+            if key in settings or _accepts(self.call, key):
                 settings[key] = choice_from_wire(value) if key == "tool_choice" else value
         return messages, [t for t, w in zip(self.own_tools, self.tools) if w["name"] in names], settings
 
-    def answered(self, ask: Ask, response: Any) -> dict:
+    def answered(self, ask: Ask, response: Any) -> Json:
         response = _plain(response)
         choice = response["choices"][0] if "choices" in response else {"message": response, "finish_reason": response.get("finish_reason")}
         usage = response.get("usage") or {}
@@ -65,16 +67,16 @@ class _Step(Step):
         usage = {"input": usage.get("prompt_tokens") or 0, "output": usage.get("completion_tokens") or 0}
         return {"message": to_wire(choice["message"]), "finish_reason": choice.get("finish_reason") or "", "usage": usage}
 
-    def end(self, frame: dict) -> Message:
+    def end(self, frame: Json) -> Message:
         response = frame.get("response") or {}
         message = Message(self.answers[frame["n"]] if frame.get("n") else self.final(frame))
         message.report, message.usage = frame["report"], response.get("usage") or {}
         return message
 
-    def own(self, kind: str, i: int) -> dict:
+    def own(self, kind: str, i: int) -> Json:
         return self.natives[i] if kind == "m" else self.answers[i]
 
-    def from_wire(self, wire: dict, own: dict | None) -> dict:
+    def from_wire(self, wire: Json, own: Json | None) -> Json:
         return from_wire(wire, own or {})
 
 
@@ -83,17 +85,17 @@ def _accepts(call: Callable[..., Any], key: str) -> bool:
     return key in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def _plain(value: Any) -> dict:
-    """A dict of an object of an SDK."""
-    return value if isinstance(value, dict) else value.model_dump(exclude_none=True)
+def _plain(value: Any) -> Json:
+    # A dict of an object of an SDK.
+    return value if isinstance(value, dict) else dict(value.model_dump(exclude_none=True))
 
 
-def to_wire(m: dict) -> dict:
+def to_wire(m: Json) -> Json:
     content = m.get("content") or []
     parts = [{"text": content}] if isinstance(content, str) else [{"text": p["text"]} if p.get("type") == "text" else {"kind": "opaque"} for p in content]
     if m["role"] == "tool":
         return {"role": "tool", "parts": parts, "tool_call_id": m.get("tool_call_id", ""), "tool_name": m.get("name") or ""}
-    wire: dict = {"role": "system" if m["role"] == "developer" else m["role"], "parts": parts}
+    wire: Json = {"role": "system" if m["role"] == "developer" else m["role"], "parts": parts}
     if m.get("reasoning_content"):
         parts.insert(0, {"kind": "reasoning", "text": m["reasoning_content"]})
     if calls := m.get("tool_calls"):
@@ -103,8 +105,8 @@ def to_wire(m: dict) -> dict:
     return wire
 
 
-def from_wire(wire: dict, own: dict) -> dict:
-    """The message with the text and the calls of wire. Its other members stay."""
+def from_wire(wire: Json, own: Json) -> Json:
+    # The message with the text and the calls of wire. Its other members stay.
     said = joined(wire)
     message = {**own, "role": own.get("role", wire["role"])}
     if not own or said != joined(to_wire(own)):
@@ -120,13 +122,23 @@ def from_wire(wire: dict, own: dict) -> dict:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def choice_to_wire(choice: Any) -> dict | None:
+def choice_to_wire(choice: Any) -> Json | None:
     if choice in (None, "auto"):
         return None
     if isinstance(choice, dict):
+        if choice.get("type") == "allowed_tools":
+            return choice_to_wire((choice.get("allowed_tools") or choice).get("mode"))
         choice = choice.get("name") or (choice.get("function") or {}).get("name")
         return {"name": choice} if choice else None
     return {"mode": choice} if choice in ("none", "required") else {"mode": "required"} if choice in ("any", True) else {"name": choice}
+
+
+def allowed_tools(choice: Any) -> list[str] | None:
+    # The names of tool_choice = {"type": "allowed_tools", …}.
+    if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
+        return None
+    allowed = choice.get("allowed_tools") or choice  # flat in Responses
+    return [(t.get("function") or t).get("name", "") for t in allowed.get("tools") or ()]
 
 
 def choice_from_wire(choice: Any) -> Any:

@@ -9,6 +9,7 @@ also those of an attempt that is re-asked.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, Awaitable, Callable
 
@@ -19,12 +20,12 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ._chat import choice_to_wire
+from ._child import Json
 from ._messages import Step, joined, kept_tools, plain, tool_to_wire
-from ._stack import Ask, Stack
+from ._stack import Ask, Stack, drive
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
-_FINISH = dict.fromkeys(("stop", "end_turn", "STOP"), "stop") | dict.fromkeys(("length", "max_tokens", "MAX_TOKENS"), "length")
-_FINISH |= dict.fromkeys(("tool_calls", "tool_use"), "tool_calls") | dict.fromkeys(("content_filter", "refusal", "SAFETY"), "content_filter")
+_REASONING = ("reasoning", "thinking", "redacted_thinking")
 _CALLS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
 
 
@@ -36,10 +37,12 @@ class ToolmendMiddleware(AgentMiddleware):
         self.stack = stack or Stack(**options)
 
     def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]) -> ModelResponse:
-        return _Step(self, request).run(handler)
+        result: ModelResponse = drive(_Step(self, request).run(handler))
+        return result
 
     async def awrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]) -> ModelResponse:
-        return await _Step(self, request).arun(handler)
+        result: ModelResponse = await _Step(self, request).run(handler, asyncio.get_running_loop())
+        return result
 
 
 class _Step(Step):
@@ -47,11 +50,12 @@ class _Step(Step):
         self.original = request
         self.natives: list[AnyMessage] = ([request.system_message] if request.system_message else []) + list(request.messages)
         wire = [to_wire(m) for m in self.natives]
-        max_tokens = (request.model_settings or {}).get("max_tokens")
+        settings = request.model_settings or {}
         tools: list[Any] = list(request.tools)
         if isinstance(request.response_format, ToolStrategy):  # the handler declares these itself
             tools += request.response_format.schema_specs
-        super().__init__(middleware.stack, wire, kept_tools(tools, _tool), tool_choice=choice_to_wire(request.tool_choice), max_tokens=max_tokens)
+        super().__init__(middleware.stack, wire, kept_tools(tuple(map(id, tools)), tools, lambda: map(_tool, tools)), tool_choice=choice_to_wire(request.tool_choice),
+                         max_tokens=settings.get("max_tokens"), no_parallel_calls=settings.get("parallel_tool_calls") is False)  # fmt: skip
 
     def asked(self, ask: Ask) -> ModelRequest:
         messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]
@@ -60,41 +64,39 @@ class _Step(Step):
         if ask.tools is not None:
             names = {t["name"] for t in ask.tools}
             override["tools"] = [t for t in self.original.tools if _tool(t)["name"] in names]
-        if choice := self.changed(ask, "tool_choice"):
+        if choice := self.changed(ask, "tool_choice").get("tool_choice"):
             override["tool_choice"] = choice.get("name") or choice.get("mode")
-        settings = {k: v for k in ("max_tokens", "stop") if (v := self.changed(ask, k))}
-        if settings:
+        if settings := self.changed(ask, "max_tokens", "stop"):
             override["model_settings"] = {**(self.original.model_settings or {}), **settings}
         return self.original.override(**override)
 
-    def answered(self, ask: Ask, response: Any) -> dict:
+    def answered(self, ask: Ask, response: Any) -> Json:
         if isinstance(response, AIMessage):
             response = ModelResponse(result=[response])
         message = next((m for m in reversed(response.result) if isinstance(m, AIMessage)), None)
         if message is None or response.structured_response is not None:
             message = AIMessage("structured")  # nothing to validate: the framework has parsed the answer
         self.answers[ask.n] = (response, message)
-        usage, metadata = message.usage_metadata or {}, message.response_metadata or {}
-        wire = {"message": to_wire(message), "usage": {"input": usage.get("input_tokens", 0), "output": usage.get("output_tokens", 0)}}
-        wire["finish_reason"] = _FINISH.get(str(metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")), "")
+        usage, metadata = dict(message.usage_metadata or {}), message.response_metadata or {}
+        wire: Json = {"message": to_wire(message), "usage": {"input": usage.get("input_tokens", 0), "output": usage.get("output_tokens", 0)}}
+        wire["finish_reason"] = str(metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or "")
         return wire
 
-    def end(self, frame: dict) -> ModelResponse:
-        response, message = self.answers[frame["n"]] if frame.get("n") else (None, self.final(frame))
+    def end(self, frame: Json) -> ModelResponse:
+        response, message = self.answers[frame["n"]] if frame.get("n") else (ModelResponse(result=[]), self.final(frame))
         if "response" not in frame:
             return response
         usage = frame["response"].get("usage") or {}  # of all attempts
         if message.usage_metadata:
             i, o = usage.get("input", 0), usage.get("output", 0)
             message = message.model_copy(update={"usage_metadata": {**message.usage_metadata, "input_tokens": i, "output_tokens": o, "total_tokens": i + o}})
-        if response is None:
-            return ModelResponse(result=[message])
-        return ModelResponse(result=[message if isinstance(m, AIMessage) else m for m in response.result], structured_response=response.structured_response)
+        result = [message if isinstance(m, AIMessage) else m for m in response.result]
+        return ModelResponse(result=result or [message], structured_response=response.structured_response)
 
     def own(self, kind: str, i: int) -> AnyMessage:
         return self.natives[i] if kind == "m" else self.answers[i][1]
 
-    def from_wire(self, wire: dict, own: AnyMessage | None) -> AnyMessage:
+    def from_wire(self, wire: Json, own: AnyMessage | None) -> AnyMessage:
         said, role = joined(wire), wire["role"]
         if role == "tool":
             status = "error" if wire.get("is_error") else "success"
@@ -125,14 +127,14 @@ class _Step(Step):
         return own.model_copy(update={"content": content, "tool_calls": calls, "invalid_tool_calls": broken, "additional_kwargs": more})
 
 
-def to_wire(m: AnyMessage) -> dict:
-    wire: dict = {"role": _ROLES.get(m.type, "user"), "parts": []}
+def to_wire(m: AnyMessage) -> Json:
+    wire: Json = {"role": _ROLES.get(m.type, "user"), "parts": []}
     for block in [m.content] if isinstance(m.content, str) else m.content:
         if isinstance(block, str) or block.get("type") == "text":
             if said := block if isinstance(block, str) else block.get("text"):
                 wire["parts"].append({"text": said})
         elif block.get("type") not in _CALLS:
-            wire["parts"].append({"kind": "opaque"})  # only the provider reads it
+            wire["parts"].append({"kind": "reasoning" if block.get("type") in _REASONING else "opaque"})  # only the provider reads it
     if isinstance(m, AIMessage) and (m.tool_calls or m.invalid_tool_calls):
         calls = [(c, json.dumps(c["args"])) for c in m.tool_calls] + [(c, c["args"] or "") for c in m.invalid_tool_calls]
         wire["tool_calls"] = [{"id": c["id"] or "", "name": c["name"] or "", "arguments": arguments} for c, arguments in calls]
@@ -141,7 +143,7 @@ def to_wire(m: AnyMessage) -> dict:
     return wire
 
 
-def _tool(tool: Any) -> dict:
+def _tool(tool: Any) -> Json:
     if hasattr(tool, "json_schema"):  # of a structured answer
         return {"name": tool.name, "description": tool.description or "", "parameters": tool.json_schema}
     return tool_to_wire(tool if isinstance(tool, dict) else convert_to_openai_tool(tool))

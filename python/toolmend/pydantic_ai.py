@@ -21,8 +21,9 @@ from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
 
+from ._child import Json
 from ._messages import Step, joined, kept_tools, plain, text, text_of_arguments
-from ._stack import Ask, Stack, StepError
+from ._stack import Ask, Stack
 
 
 class ToolmendModel(WrapperModel):
@@ -32,25 +33,23 @@ class ToolmendModel(WrapperModel):
         super().__init__(wrapped)
         self.stack = stack or Stack(**options)
 
-    async def request(self, messages, model_settings, model_request_parameters) -> ModelResponse:
+    async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
         step = _Step(self, messages, model_settings, model_request_parameters)
-        return await step.arun(lambda a: self.wrapped.request(*a))
+        response: ModelResponse = await step.run(lambda a: self.wrapped.request(*a), asyncio.get_running_loop())
+        return response
 
     @asynccontextmanager
-    async def request_stream(self, messages, model_settings, model_request_parameters, run_context=None) -> AsyncGenerator[StreamedResponse]:
+    async def request_stream(self, messages: Any, model_settings: Any, model_request_parameters: Any, run_context: Any = None) -> AsyncGenerator[StreamedResponse]:
         step = _Step(self, messages, model_settings, model_request_parameters)
 
-        async def ask(ask: Ask) -> dict:
+        async def ask(ask: Ask) -> Json:
             async with self.wrapped.request_stream(*step.asked(ask), run_context) as inner:
                 async for event in inner:
-                    if isinstance(event, PartStartEvent) and isinstance(event.part, (TextPart, ThinkingPart)):
-                        piece = event.part.content, isinstance(event.part, TextPart)
-                    elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, (TextPartDelta, ThinkingPartDelta)):
-                        piece = event.delta.content_delta, isinstance(event.delta, TextPartDelta)
-                    else:
-                        continue
-                    if piece[0]:
-                        ask.emit("text" if piece[1] else "reasoning", piece[0])
+                    part: Any = event.part if isinstance(event, PartStartEvent) else event.delta if isinstance(event, PartDeltaEvent) else None
+                    if isinstance(part, (TextPart, TextPartDelta, ThinkingPart, ThinkingPartDelta)):
+                        piece = part.content if isinstance(part, (TextPart, ThinkingPart)) else part.content_delta
+                        if piece:
+                            ask.emit("text" if isinstance(part, (TextPart, TextPartDelta)) else "reasoning", piece)
                 return step.answered(ask, inner.get())
 
         stream = _Stream(model_request_parameters, self, step, ask)
@@ -63,7 +62,7 @@ class ToolmendModel(WrapperModel):
 class _Step(Step):
     def __init__(self, model: ToolmendModel, messages: list[ModelMessage], settings: Any, parameters: ModelRequestParameters):
         self.natives, self.settings, self.parameters = messages, settings, parameters
-        self.wire: list[dict] = []
+        self.wire: list[Json] = []
         self.starts: list[int] = []  # of the wire messages of each native one
         for m in messages:
             self.starts.append(len(self.wire))
@@ -71,8 +70,11 @@ class _Step(Step):
         self.starts.append(len(self.wire))
         self.lead = [text("system", p.content) for p in parameters.instruction_parts or ()]
         choice = {"mode": "required"} if parameters.output_tools and not parameters.allow_text_output else None
-        tools = kept_tools([*parameters.function_tools, *parameters.output_tools], _tool, lambda t: t.parameters_json_schema)
-        super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=(settings or {}).get("max_tokens"))
+        declared = [*parameters.function_tools, *parameters.output_tools]  # new objects for each request, with the same schemas
+        schemas = [t.parameters_json_schema for t in declared]
+        tools = kept_tools(tuple((id(s), t.name) for s, t in zip(schemas, declared)), schemas, lambda: map(_tool, declared))
+        own = settings or {}
+        super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
 
     def asked(self, ask: Ask) -> tuple[list[ModelMessage], Any, ModelRequestParameters]:
         kept, whole = ask.keep - len(self.lead), len(self.natives)
@@ -90,23 +92,22 @@ class _Step(Step):
         if parts:
             messages.append(ModelRequest(parts=parts))
         settings, parameters = self.settings, self.parameters
-        if more := {k: v for k, v in (("max_tokens", self.changed(ask, "max_tokens")), ("stop_sequences", self.changed(ask, "stop"))) if v}:
-            settings = {**(settings or {}), **more}
+        for key, value in self.changed(ask, "max_tokens", "stop").items():
+            settings = {**(settings or {}), {"stop": "stop_sequences"}.get(key, key): value}
         if ask.tools is not None:
             names = {t["name"] for t in ask.tools}
-            kinds = {"function_tools": parameters.function_tools, "output_tools": parameters.output_tools}
-            parameters = replace(parameters, **{k: [t for t in tools if t.name in names] for k, tools in kinds.items()})
+            function, output = ([t for t in all if t.name in names] for all in (parameters.function_tools, parameters.output_tools))
+            parameters = replace(parameters, function_tools=function, output_tools=output)
         return messages, settings, parameters
 
-    def answered(self, ask: Ask, response: ModelResponse) -> dict:
+    def answered(self, ask: Ask, response: ModelResponse) -> Json:
         self.answers[ask.n] = response
         wire = {"message": to_wire(response)[0], "usage": {"input": response.usage.input_tokens, "output": response.usage.output_tokens}}
-        if response.finish_reason:
-            wire["finish_reason"] = {"tool_call": "tool_calls"}.get(response.finish_reason, response.finish_reason)
-        return wire
+        word = (response.provider_details or {}).get("finish_reason") or response.finish_reason or ""
+        return wire | {"finish_reason": {"tool_call": "tool_calls"}.get(word, word)}
 
-    def end(self, frame: dict) -> ModelResponse:
-        response = self.answers[frame["n"]] if frame.get("n") else self.final(frame)
+    def end(self, frame: Json) -> ModelResponse:
+        response: ModelResponse = self.answers[frame["n"]] if frame.get("n") else self.final(frame)
         if "response" not in frame:
             return response
         return replace(response, usage=sum((a.usage for a in self.answers.values()), RequestUsage()))
@@ -114,23 +115,40 @@ class _Step(Step):
     def own(self, kind: str, i: int) -> ModelResponse | None:
         return self.answers.get(i) if kind == "a" else None
 
-    def from_wire(self, wire: dict, own: ModelResponse | None) -> ModelResponse:
-        return from_wire(wire, own)
+    def from_wire(self, wire: Json, own: ModelResponse | None) -> ModelResponse:
+        # The response with the calls of wire. What only the provider reads (signatures, ids) stays.
+        calls = iter(wire.get("tool_calls") or ())
+        parts: list[Any] = []
+        for p in own.parts if own else ():
+            if not isinstance(p, ToolCallPart):
+                parts.append(p)
+            elif (c := next(calls, None)) is not None:
+                changed: Any = {"tool_name": plain(c["name"]), "args": plain(c["arguments"]), "tool_call_id": plain(c.get("id"))}
+                parts.append(replace(p, **changed))
+        if own is None or joined(wire) != joined(to_wire(own)[0]):
+            parts = ([TextPart(joined(wire))] if joined(wire) else []) + [p for p in parts if not isinstance(p, TextPart)]
+        parts += [ToolCallPart(plain(c["name"]), plain(c["arguments"]), plain(c.get("id"))) for c in calls]
+        return replace(own, parts=parts) if own else ModelResponse(parts=parts)
 
 
 class _Stream(StreamedResponse):
-    """Text as it comes, calls once they are valid. The part of shown text that is discarded becomes empty."""
+    # Text as it comes, calls once they are valid. The part of shown text that is discarded becomes empty.
+
+    model_name: Any = None  # these four are the last response's in the end
+    provider_name: Any = None
+    provider_url: Any = None
+    timestamp: Any = None
 
     def __init__(self, parameters: ModelRequestParameters, model: ToolmendModel, step: _Step, ask: Any):
         super().__init__(parameters)
-        self._model, self._step, self._ask = model, step, ask
+        self._step, self._ask = step, ask
         self._final: ModelResponse | None = None
-        self._task: asyncio.Task | None = None
-        self._at = datetime.now(timezone.utc)
+        self._task: asyncio.Task[ModelResponse] | None = None
+        self.model_name, self.provider_name, self.timestamp = model.model_name, model.system, datetime.now(timezone.utc)
 
     async def _get_event_iterator(self) -> AsyncIterator[Any]:
-        events: asyncio.Queue = asyncio.Queue()
-        self._task = asyncio.create_task(self._model.stack.astep(self._step.request, self._step.tools, self._ask, events.put_nowait))
+        events: asyncio.Queue[Any] = asyncio.Queue()
+        self._task = asyncio.create_task(self._step.through(self._ask, asyncio.get_running_loop(), events.put_nowait))
         self._task.add_done_callback(lambda _: events.put_nowait(None))
         shown: dict[tuple[str, int], Any] = {}
         turn = 0
@@ -140,19 +158,15 @@ class _Stream(StreamedResponse):
                 for at, empty in shown.items():
                     yield self._parts_manager.handle_part(vendor_part_id=at, part=empty)
                 shown, turn = {}, turn + 1
-            elif kind == "text":
-                shown["text", turn] = TextPart("")
-                for e in self._parts_manager.handle_text_delta(vendor_part_id=("text", turn), content=event["text"]):
+            elif kind in ("text", "reasoning"):
+                shown[kind, turn], manager = TextPart("") if kind == "text" else ThinkingPart(""), self._parts_manager
+                handle = manager.handle_text_delta if kind == "text" else manager.handle_thinking_delta
+                for e in handle(vendor_part_id=(kind, turn), content=event["text"]):
                     yield e
-            elif kind == "reasoning":
-                shown["reasoning", turn] = ThinkingPart("")
-                for e in self._parts_manager.handle_thinking_delta(vendor_part_id=("reasoning", turn), content=event["text"]):
-                    yield e
-        try:
-            self._final = self._step.end(self._task.result())
-        except StepError as e:
-            raise self._step.failed(e)
+        self._final = self._task.result()
         self._usage, self.finish_reason = self._final.usage, self._final.finish_reason
+        for key in ("model_name", "provider_name", "provider_url", "timestamp"):
+            setattr(self, key, getattr(self._final, key) or getattr(self, key))
         for part in self._final.parts:
             if not isinstance(part, (TextPart, ThinkingPart)) or not shown:
                 yield self._parts_manager.handle_part(vendor_part_id=None, part=part)
@@ -169,30 +183,14 @@ class _Stream(StreamedResponse):
     def get_stream_cancel_errors(self) -> tuple[type[BaseException], ...]:
         return (asyncio.CancelledError,)
 
-    @property
-    def model_name(self) -> str:
-        return (self._final and self._final.model_name) or self._model.model_name
 
-    @property
-    def provider_name(self) -> str | None:
-        return self._final.provider_name if self._final else self._model.system
-
-    @property
-    def provider_url(self) -> str | None:
-        return self._final.provider_url if self._final else None
-
-    @property
-    def timestamp(self) -> datetime:
-        return self._final.timestamp if self._final else self._at
-
-
-def _tool(t: Any) -> dict:
+def _tool(t: Any) -> Json:
     return {"name": t.name, "description": t.description or "", "parameters": t.parameters_json_schema}
 
 
-def to_wire(m: ModelMessage) -> list[dict]:
+def to_wire(m: ModelMessage) -> list[Json]:
     if isinstance(m, ModelResponse):
-        wire: dict = {"role": "assistant", "parts": []}
+        wire: Json = {"role": "assistant", "parts": []}
         calls = []
         for p in m.parts:
             if isinstance(p, TextPart):
@@ -205,39 +203,23 @@ def to_wire(m: ModelMessage) -> list[dict]:
                 wire["parts"].append({"kind": "opaque"})
         return [wire | {"tool_calls": calls} if calls else wire]
     out = []
-    for p in m.parts:
-        if isinstance(p, SystemPromptPart):
-            out.append(text("system", p.content))
-        elif isinstance(p, ToolReturnPart):
-            failed = getattr(p, "outcome", "success") != "success"
-            out.append(text("tool", p.model_response_str(), tool_call_id=p.tool_call_id, tool_name=p.tool_name, is_error=failed))
-        elif isinstance(p, RetryPromptPart) and p.tool_name:
-            out.append(text("tool", p.model_response(), tool_call_id=p.tool_call_id, tool_name=p.tool_name, is_error=True))
-        elif isinstance(p, UserPromptPart):
-            content = [p.content] if isinstance(p.content, str) else p.content
+    for part in m.parts:
+        if isinstance(part, SystemPromptPart):
+            out.append(text("system", part.content))
+        elif isinstance(part, ToolReturnPart):
+            failed = getattr(part, "outcome", "success") != "success"
+            out.append(text("tool", part.model_response_str(), tool_call_id=part.tool_call_id, tool_name=part.tool_name, is_error=failed))
+        elif isinstance(part, RetryPromptPart) and part.tool_name:
+            out.append(text("tool", part.model_response(), tool_call_id=part.tool_call_id, tool_name=part.tool_name, is_error=True))
+        elif isinstance(part, UserPromptPart):
+            content = [part.content] if isinstance(part.content, str) else part.content
             out.append({"role": "user", "parts": [{"text": c} if isinstance(c, str) else {"kind": "opaque"} for c in content]})
         else:
             out.append({"role": "user", "parts": [{"kind": "opaque"}]})
     return out
 
 
-def _part(m: dict) -> Any:
+def _part(m: Json) -> Any:
     if m["role"] == "tool":
-        more = {"outcome": "retried" if m.get("is_error") else "success"}
-        return ToolReturnPart(plain(m.get("tool_name")), joined(m), plain(m.get("tool_call_id")), **more)
+        return ToolReturnPart(plain(m.get("tool_name")), joined(m), plain(m.get("tool_call_id")), outcome="retried" if m.get("is_error") else "success")
     return SystemPromptPart(joined(m)) if m["role"] == "system" else UserPromptPart(joined(m))
-
-
-def from_wire(wire: dict, own: ModelResponse | None) -> ModelResponse:
-    """The response with the calls of wire. What only the provider reads (signatures, ids) stays."""
-    calls = iter(wire.get("tool_calls") or ())
-    parts: list[Any] = []
-    for p in own.parts if own else ():
-        if not isinstance(p, ToolCallPart):
-            parts.append(p)
-        elif (c := next(calls, None)) is not None:
-            parts.append(replace(p, tool_name=plain(c["name"]), args=plain(c["arguments"]), tool_call_id=plain(c.get("id"))))
-    if own is None or joined(wire) != joined(to_wire(own)[0]):
-        parts = ([TextPart(joined(wire))] if joined(wire) else []) + [p for p in parts if not isinstance(p, TextPart)]
-    parts += [ToolCallPart(plain(c["name"]), plain(c["arguments"]), plain(c.get("id"))) for c in calls]
-    return replace(own, parts=parts) if own else ModelResponse(parts=parts)

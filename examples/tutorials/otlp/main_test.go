@@ -38,7 +38,7 @@ func TestExport(t *testing.T) {
 	for _, text := range []string{"model_step scripted", "chat scripted", "weather-agent"} {
 		require.Contains(t, string(got["/v1/traces"]), text)
 	}
-	for _, text := range []string{"toolmend.invalid_calls", "gen_ai.client.token.usage"} {
+	for _, text := range []string{"toolmend.invalid_calls", "gen_ai.client.inference.usage.input_tokens"} {
 		require.Contains(t, string(got["/v1/metrics"]), text)
 	}
 }

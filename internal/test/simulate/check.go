@@ -182,7 +182,7 @@ func clip(s string) string {
 func (x *exchange) told() string {
 	var all []string
 	for _, p := range x.sent {
-		all = append(all, fmt.Sprintf("%s %d (whole %t, break %d, stall %d %s) %q", p.kind, p.status, x.whole[p], p.breakAt, p.stallAt, p.stall, clip(x.bodies[p])))
+		all = append(all, fmt.Sprintf("%s %d (whole %t, break %d of %d, stall %d %s) %q", p.kind, p.status, x.whole[p], p.breakAt, len(x.bodies[p]), p.stallAt, p.stall, clip(x.bodies[p])))
 	}
 	return strings.Join(all, "\n    then ")
 }

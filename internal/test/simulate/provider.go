@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -197,6 +198,9 @@ func (u *upstream) write(w http.ResponseWriter, r *http.Request, p *reply, kind 
 				return
 			}
 			if written == p.breakAt {
+				u.world.mu.Lock()
+				x.whole[p] = strings.TrimSpace(x.bodies[p][written:]) == "" // a reader needs no white space after the last event
+				u.world.mu.Unlock()
 				if p.r.IntN(2) == 0 {
 					_ = u.pause(r, upTo(p.r, 100*time.Millisecond))
 				}

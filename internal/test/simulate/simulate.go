@@ -197,7 +197,7 @@ func (w *World) run(start func(*World) (*Gateway, error)) {
 		w.upstreams = append(w.upstreams, u)
 	}
 	w.draw()
-	// A keep-alive waits for a mutex while a write to its client waits, see listen.
+	// A write waits for a mutex while a keep-alive waits for its client, see listen.
 	w.Listener = w.net.listen(gatewayHost, !w.set.pressure)
 	w.reader = sdk.NewManualReader()
 	meters := sdk.NewMeterProvider(sdk.WithReader(w.reader))

@@ -6,10 +6,10 @@ import os
 import pytest
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic_ai.messages import ModelResponse as PydanticResponse
 from pydantic_ai.messages import ModelRequest as PydanticRequest
-from pydantic_ai.messages import TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import ToolDefinition
@@ -19,7 +19,7 @@ from toolmend.langchain import ToolmendMiddleware
 from toolmend.pydantic_ai import ToolmendModel
 
 FILE = os.path.join(os.path.dirname(__file__), "../../../cmd/toolmend/internal/lib/testdata/cases.json")
-CASES = json.load(open(FILE, encoding="utf-8"))
+CASES = [c for c in json.load(open(FILE, encoding="utf-8")) if "answers" in c and "allowed_tools" not in c]
 
 
 def stack_of(case):
@@ -27,9 +27,9 @@ def stack_of(case):
     if rule:
 
         def check(value, call):
-            return rule["message"] if value.startswith(rule["prefix"]) else None
+            return rule["message"] if value in rule["bad"] else None
 
-        rules = {rule["tool"]: {rule["path"]: check} if "path" in rule else lambda call: check(json.dumps(call.args), call)}
+        rules = {rule["tool"]: {rule["path"]: check} if "path" in rule else lambda call: check(call.args, call)}
     return toolmend.Stack(rules=rules, **case.get("options", {}))
 
 
@@ -68,12 +68,15 @@ def test_langchain(case):
             except ValueError:
                 broken.append({"id": f"c{len(asked)}{i}", "name": name, "args": a, "error": "x", "type": "invalid_tool_call"})
         metadata = {"finish_reason": answer.get("finish")}
-        return ModelResponse(result=[AIMessage(answer.get("text") or "", tool_calls=good, invalid_tool_calls=broken, response_metadata=metadata)])
+        return ModelResponse(result=[AIMessage([{"type": "thinking", "thinking": answer["reasoning"]}] if "reasoning" in answer else answer.get("text") or "", tool_calls=good, invalid_tool_calls=broken, response_metadata=metadata)])
 
     tools = [{"type": "function", "function": t} for t in case["tools"]]
     choice = case.get("tool_choice", {})
-    settings = {"max_tokens": case["max_tokens"]} if "max_tokens" in case else {}
-    request = ModelRequest(model=GenericFakeChatModel(messages=iter(())), messages=[HumanMessage(case["user"])], tools=tools,
+    settings = {"max_tokens": case.get("max_tokens"), "parallel_tool_calls": not case.get("no_parallel_calls")}
+    messages = [HumanMessage(case["user"])]
+    if "behind_results" in case:
+        messages += [AIMessage("", tool_calls=[{"id": "e", "name": case["tools"][0]["name"], "args": {}}]), ToolMessage("done", tool_call_id="e")]
+    request = ModelRequest(model=GenericFakeChatModel(messages=iter(())), messages=messages, tools=tools,
                            tool_choice=choice.get("name") or choice.get("mode"), model_settings=settings)  # fmt: skip
     try:
         message = ToolmendMiddleware(stack_of(case)).wrap_model_call(request, handler).result[0]
@@ -94,13 +97,17 @@ async def test_pydantic_ai(case):
         asked.append(messages)
         a = case["answers"][len(asked) - 1]
         parts = [ToolCallPart(n, args, f"c{len(asked)}{i}") for i, (n, args) in enumerate(a["calls"] or ())]
-        return PydanticResponse(parts=([TextPart(a["text"])] if a.get("text") else []) + parts, finish_reason=a.get("finish"))
+        return PydanticResponse(parts=([ThinkingPart(a["reasoning"])] if "reasoning" in a else []) + ([TextPart(a["text"])] if a.get("text") else []) + parts, finish_reason="error" if a.get("finish", "").endswith("CALL") else a.get("finish"), provider_details={"finish_reason": a.get("finish")})
 
     tools = [ToolDefinition(name=t["name"], parameters_json_schema=t["parameters"]) for t in case["tools"]]
     model = ToolmendModel(FunctionModel(answer), stack_of(case))
-    settings = {"max_tokens": case["max_tokens"]} if "max_tokens" in case else None
+    settings = {"max_tokens": case.get("max_tokens"), "parallel_tool_calls": not case.get("no_parallel_calls")}
+    messages = [PydanticRequest(parts=[UserPromptPart(case["user"])])]
+    if "behind_results" in case:
+        name = case["tools"][0]["name"]
+        messages += [PydanticResponse(parts=[ToolCallPart(name, "{}", "e")]), PydanticRequest(parts=[ToolReturnPart(name, "done", "e")])]
     try:
-        message = await model.request([PydanticRequest(parts=[UserPromptPart(case["user"])])], settings, ModelRequestParameters(function_tools=tools))
+        message = await model.request(messages, settings, ModelRequestParameters(function_tools=tools))
     except toolmend.StepError as e:
         message, got["code"] = e.message, e.code
     if message is not None:

@@ -11,6 +11,7 @@ import unittest
 
 import toolmend
 from toolmend import _child
+from toolmend._stack import drive
 
 TOOL = {"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}}
 TOOLS = [TOOL]
@@ -135,9 +136,23 @@ class Steps(unittest.TestCase):
             return {"message": {"role": "assistant", "tool_calls": [{"id": f"c{a.n}", "name": "get", "arguments": arguments}]}}
 
         seen = []
-        toolmend.Stack().step({"messages": [{"role": "user", "parts": [{"text": "hi"}]}]}, TOOLS, ask, seen.append)
+        drive(toolmend.Stack().step({"messages": [{"role": "user", "parts": [{"text": "hi"}]}]}, TOOLS, ask, seen.append))
         self.assertEqual([e["kind"] for e in seen], ["text"] * 3 + ["reset"] + ["text"] * 3 + ["tool_call"])
         self.assertEqual(json.loads(seen[-1]["call"]["arguments"]), {"n": 5})
+
+    def test_a_call_in_streamed_text_needs_the_messages(self):
+        text, seen = '<tool_call>{"name": "get", "arguments": {"n": 5}}</tool_call>', []
+
+        def ask(a):
+            for i in range(0, len(text), 7):
+                a.emit("text", text[i : i + 7])
+            return {"message": {"role": "assistant", "parts": [{"text": text}]}}
+
+        for said, want in (("hi", [("get", '{"n": 5}')]), (f"What does {text} mean?", [])):
+            request = {"messages": [{"role": "user", "parts": [{"text": said}]}]}
+            end = drive(toolmend.Stack(rescue=["auto"]).step(request, TOOLS, ask, seen.append))
+            message = end["response"]["message"] if "response" in end else {}
+            self.assertEqual([(c["name"], c["arguments"]) for c in message.get("tool_calls", ())], want)
 
     def test_record(self):
         import tempfile
@@ -336,31 +351,35 @@ class Processes(unittest.TestCase):
             stack(lambda m, t: {"choices": [{"message": turn()}], "usage": {"prompt_tokens": "many"}})(USER, TOOLS)
         self.assertEqual(args(stack(Model(['{"n": "5"}']))([{"role": "user", "content": "\ud800"}], TOOLS)), [{"n": 5}])
         with self.assertRaisesRegex(toolmend.ToolmendError, "larger than the limit"):
-            stack(Model(['{"n": 1}']))([{"role": "user", "content": "x" * (65 << 20)}], TOOLS)
+            stack(Model(['{"x": 1}']))([{"role": "user", "content": "x" * (65 << 20)}], TOOLS)
 
-    def test_messages_are_sent_once(self):
-        stack, sizes = toolmend.Stack(), []
+    def test_messages_are_sent_if_they_are_needed(self):
+        stack, sizes = toolmend.Stack(rules={"get": lambda call: None}), []
         child, history = _child.child(), [{"role": "user", "content": f"{i} " + "x" * 10_000} for i in range(20)]
-        send, write = child.send, []
-        child.send = lambda frame, messages=None: (write.append(sum(map(len, messages or ()))), send(frame, messages))[1]
+        send = child.send
+        child.send = lambda frame: (sizes.append(len(_child.encode(frame))), send(frame))[1]
         try:
-            for _ in range(3):
-                write.clear()
+            for _ in range(3):  # the same id each time: it is made unique
                 history.append(stack(Model(['{"n": 1}']))(history, TOOLS))
-                sizes.append(max(write))
-            self.assertGreater(sizes[0], 200_000)
-            self.assertLess(max(sizes[1:]), 2_000)
-            history[0]["content"] = "changed " + "x" * 10_000  # in place
+            self.assertEqual(len({m["tool_calls"][0]["id"] for m in history[20:]}), 3)
+            self.assertLess(sorted(sizes)[-3], 10_000)
+            sizes.clear()
+            message = stack(lambda m, t: {**turn('{"n": "1"}', n=9)})(history, TOOLS)
+            self.assertEqual((args(message), max(sizes) < 3_000), ([{"n": 1}], True))
             model = Model(['{"x": 1}'], ['{"n": 1}'])
             stack(model)(history, TOOLS)
-            self.assertEqual(model.asks[1][0], history[0])
-            os.kill(child.process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))  # another child knows none
-            child.process.wait()
-            self.assertEqual(args(stack(Model(['{"n": "5"}']))(history, TOOLS)), [{"n": 5}])
-            _child.child().named([{"role": "user", "parts": [{"text": "y" * 999}]}], False)  # it is not sent
-            self.assertEqual(args(stack(Model(['{"n": "5"}']))([{"role": "user", "content": "y" * 999}], TOOLS)), [{"n": 5}])
+            self.assertEqual(model.asks[1][: len(history)], history)
+            self.assertGreater(max(sizes), 200_000)
         finally:
             child.send = send
+
+    def test_a_coroutine_in_a_thread(self):
+        class Later:
+            def __await__(self):
+                yield
+
+        with self.assertRaisesRegex(toolmend.StepError, "does not run in asyncio"):
+            toolmend.Stack(rules={"*": lambda call: Later()})(Model(['{"n": 1}']))(USER, TOOLS)
 
 
 if __name__ == "__main__":

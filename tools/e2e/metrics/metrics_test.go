@@ -269,7 +269,7 @@ func page(t *testing.T, prometheus string) {
 	b, err := os.ReadFile("../../../docs/gateway/metrics.md")
 	require.NoError(t, err)
 	found := block.FindAllStringSubmatch(string(b), -1)
-	require.Len(t, found, 12)
+	require.Len(t, found, 15)
 	for _, m := range found {
 		require.NotEmpty(t, query(t, prometheus, m[1]), m[1])
 	}

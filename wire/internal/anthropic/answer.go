@@ -428,7 +428,14 @@ func (c *continuation) addBlocks(contents []string) error {
 		case !c.own && len(c.shown) > 0 && isReasoning(v.Get("type").Str()):
 			continue
 		}
-		if err := c.block(c.next, v, sent); err != nil {
+		var ends []int
+		if n := slices.IndexFunc(c.a.blocks, func(b block) bool { return b.raw == text && b.ends != nil }); n >= 0 { // the input as it came, in pieces
+			ends = c.a.blocks[n].ends
+			if v, err = codec.ParseObject(c.a.blocks[n].joined); err != nil {
+				return err
+			}
+		}
+		if err := c.block(c.next, v, sent, ends); err != nil {
 			return err
 		}
 		c.next++
@@ -459,7 +466,7 @@ func (c *continuation) complete(i int, v rawjson.Value) (sent rawjson.Value, com
 	if err != nil || kind != b.kind {
 		return sent, false, codec.ErrShown
 	}
-	missing, err := c.deltas(i, v, sent, was.deltas)
+	missing, err := c.deltas(i, v, sent, was.deltas, was.ends)
 	switch {
 	case err != nil:
 		return sent, false, err
@@ -512,9 +519,9 @@ func (w *writer) blockEvent(kind string, index int, members ...lens.Member) {
 }
 
 // block writes v as the block of that index: its start without what deltas bring, each of
-// those in one piece, and its stop. Of had, its beginning, which has ended, it writes nothing
-// again.
-func (w *writer) block(index int, v, had rawjson.Value) error {
+// those in one piece, but for an input with ends, and its stop. Of had, its beginning, which has
+// ended, it writes nothing again.
+func (w *writer) block(index int, v, had rawjson.Value, ends []int) error {
 	var start []lens.Member
 	kinds := deltasOf[v.Get("type").Str()]
 	for _, d := range kinds {
@@ -531,7 +538,7 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	pieces, err := w.deltas(index, v, had, kinds)
+	pieces, err := w.deltas(index, v, had, kinds, ends)
 	w.blockEvent("content_block_start", index, lens.Raw("content_block", raw))
 	w.out.WriteString(pieces)
 	w.blockEvent("content_block_stop", index)
@@ -539,8 +546,8 @@ func (w *writer) block(index int, v, had rawjson.Value) error {
 }
 
 // deltas returns the deltas of those kinds with what v has and had, its beginning, has not.
-// Deltas of one type in a row are one delta with several members.
-func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (string, error) {
+// Deltas of one type in a row are one delta with several members. An input is divided at ends.
+func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind, ends []int) (string, error) {
 	out := writer{named: w.named}
 	v, had = v.Indexed(), had.Indexed()
 	for n := 0; n < len(kinds); {
@@ -550,6 +557,9 @@ func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (str
 			pieces, err := kinds[n].missing(v.Get(kinds[n].key), had.Get(kinds[n].key))
 			if err != nil {
 				return "", err
+			}
+			if kinds[n].key == "input" && len(pieces) == 1 {
+				pieces = divided(pieces[0], ends, len(content(had.Get("input"))))
 			}
 			for i, raw := range pieces {
 				if i > 0 {
@@ -564,6 +574,19 @@ func (w *writer) deltas(index int, v, had rawjson.Value, kinds []deltaKind) (str
 		}
 	}
 	return out.out.String(), nil
+}
+
+// divided divides a JSON string at ends, which are places in a text that has before bytes in front
+// of it. What follows the last one is a piece too.
+func divided(quoted string, ends []int, before int) (pieces []string) {
+	text, at := quoted[1:len(quoted)-1], 0
+	for _, end := range append(slices.Clip(ends), before+len(text)) {
+		if end -= before; at < end && end <= len(text) {
+			pieces = append(pieces, `"`+text[at:end]+`"`)
+			at = end
+		}
+	}
+	return pieces
 }
 
 // missing returns the pieces of now, a member of a block, after was, its beginning.

@@ -309,6 +309,7 @@ type block struct {
 	// of a stream, but not of a call
 	joined string      // the block with the pieces of its input as one string
 	deltas []deltaKind // that bring its pieces
+	ends   []int       // of the pieces of its input, in joined
 }
 
 // native returns the Native of the part or of the call.

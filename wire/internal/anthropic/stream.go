@@ -376,7 +376,7 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	}
 	s.change(b)
 	kind, text, err := b.add(delta)
-	if piece := delta.Get("partial_json"); err == nil && delta.Get("type").Str() == "input_json_delta" && delta.Len() == 2 && !isProse(b.kind) {
+	if piece := delta.Get("partial_json"); err == nil && delta.Get("type").Str() == "input_json_delta" && delta.Len() == 2 && b.kind == "tool_use" {
 		s.RepeatsPiece(u, func(raw string) error {
 			b.join(deltasOf["tool_use"][0], raw)
 			return nil
@@ -414,8 +414,9 @@ type building struct {
 // of each.
 type joined struct {
 	codec.Joined
-	deltaKind     // of the first delta that brought a piece
-	shown     int // its Len at the last Snapshot
+	deltaKind       // of the first delta that brought a piece
+	shown     int   // its Len at the last Snapshot
+	ends      []int // its Len behind each piece
 }
 
 // deltaKind is where a delta of a type has a piece of a block.
@@ -500,6 +501,7 @@ func (b *building) join(d deltaKind, raw string) {
 		b.joined = append(b.joined, j)
 	}
 	_ = j.AddRaw(raw)
+	j.ends = append(j.ends, j.Len())
 }
 
 // noteShown notes what was read so far as shown.
@@ -568,7 +570,10 @@ func (b *building) block() (block, error) {
 				out.deltas = append(out.deltas, j.deltaKind)
 			}
 		}
-		if b.byKey["input"] != nil {
+		if input := b.byKey["input"]; input != nil {
+			if deltasOf[b.kind] != nil {
+				out.ends = input.ends
+			}
 			out.joined, err = b.text(asJoined)
 		}
 	}

@@ -86,6 +86,7 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 		return false, err
 	}
 	t.whole, t.known = m, message
+	t.hear(m)
 	switch calls = true; {
 	case m.Get("tool_calls").Len() > 0:
 		t.known = callsMessage
@@ -161,6 +162,9 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
+		if t.sound && t.audio == "" { // content that history cannot have
+			m.Parts = append(m.Parts, ownPart(middleware.PartOpaque, ""))
+		}
 		if i == 0 {
 			a.Is.Message = m
 		} else {
@@ -174,9 +178,20 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 	b.WriteByte(']')
 	object.Put(lens.Raw("usage", s.figures))
 	object.End()
-	a.Is.FinishReason = codec.Finish(cmp.Or(turns[0].native, turns[0].finish), len(a.Is.Message.ToolCalls) > 0)
+	if a.Is.FinishReason = codec.Finish(cmp.Or(turns[0].native, turns[0].finish), len(a.Is.Message.ToolCalls) > 0); a.Is.FinishReason == middleware.FinishStop && turns[0].stoppedEarly() {
+		a.Is.FinishReason = middleware.FinishStopSequence
+	}
 	a.object = b.String()
 	return a, nil
+}
+
+// stoppedEarly reports whether the choice names the text or the token at which it stopped: in
+// stop_reason (vLLM), or in matched_stop (SGLang, where a token may be the usual one).
+func (t *turn) stoppedEarly() bool {
+	return slices.ContainsFunc(t.extra, func(m lens.Member) bool {
+		isText := strings.HasPrefix(m.Raw, `"`) && m.Raw != `""`
+		return m.Key == "stop_reason" && (isText || strings.Trim(m.Raw, "0123456789") == "") || m.Key == "matched_stop" && isText
+	})
 }
 
 // write writes the message to b, and returns it, and as it was parsed if it came in that
@@ -617,6 +632,8 @@ func finishIn(choice rawjson.Value) string {
 func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
 	came, went := had == 0 && has > 0, had > 0 && has == 0
 	switch {
+	case want == middleware.FinishStopSequence:
+		want = middleware.FinishStop
 	case went && want == middleware.FinishToolCalls:
 		want = middleware.FinishStop
 	case came && (want == middleware.FinishStop || want == ""):

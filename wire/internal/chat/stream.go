@@ -358,7 +358,8 @@ type turn struct {
 	listed  bool   // a delta had a list
 	joined  [len(textKeys)]strings.Builder
 	details list
-	audio   string                  // its id, as JSON
+	sound   bool                    // it has audio
+	audio   string                  // the id of the audio, as JSON
 	more    extraMembers            // members that are not known here
 	calls   []*partialCall          // in the order in which they began
 	byIndex map[int64]*partialCall  // the last one of each index
@@ -402,11 +403,18 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 			return false, err
 		}
 	}
-	if id := delta.Get("audio").Get("id"); t.audio == "" && id.Str() != "" {
-		t.audio = id.Raw()
-	}
+	t.hear(delta)
 	t.more.add(delta, messageKeys)
 	return t.call(delta)
+}
+
+// hear reads the audio of a message, or of a delta.
+func (t *turn) hear(message rawjson.Value) {
+	audio := message.Get("audio")
+	t.sound = t.sound || fillsOne(audio, []string{"data", "transcript"})
+	if id := audio.Get("id"); t.audio == "" && id.Str() != "" {
+		t.audio = id.Raw()
+	}
 }
 
 // addContent reads the content of a delta.

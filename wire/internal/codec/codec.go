@@ -168,8 +168,14 @@ func borrow(text string, use func(doc *rawjson.Doc) error) (err error) {
 	return err
 }
 
+// errNoText is made once: a part of an answer that is optional is often empty.
+var _, errNoText = Parse("")
+
 // ParseObject is ParseBody for a caller that needs no more than the object.
 func ParseObject(text string) (rawjson.Value, error) {
+	if text == "" {
+		return rawjson.Value{}, errNoText
+	}
 	doc, err := ParseBody(text)
 	if err != nil {
 		return rawjson.Value{}, err
@@ -237,6 +243,9 @@ func WantsStream(path string, body []byte, byDefault bool) bool {
 // streamMember returns the member "stream" of a body; false without one. The last of several
 // members counts. A value of another kind is ignored.
 func streamMember(body []byte) (wants, ok bool) {
+	if len(body) == 0 {
+		return false, false
+	}
 	err := Borrow(string(body), func(object rawjson.Value) error {
 		wants, ok = streamIn(object)
 		return nil

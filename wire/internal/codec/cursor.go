@@ -33,11 +33,11 @@ type Cursor struct {
 // NewCursor returns a Cursor at the beginning of s.
 func NewCursor(f Format, s Stream) *Cursor { return &Cursor{format: f, stream: s} }
 
-// locked returns what get reads of c under its lock.
-func locked[T any](c *Cursor, get func() T) T {
+// locked returns what get reads of c under its lock. A get without variables costs no allocation.
+func locked[T any](c *Cursor, get func(c *Cursor) T) T {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return get()
+	return get(c)
 }
 
 // Write adds the next bytes.
@@ -52,10 +52,12 @@ func (c *Cursor) Write(p []byte) (int, error) {
 }
 
 // Sent returns what the client has got.
-func (c *Cursor) Sent() string { return locked(c, func() string { return c.out[:c.sent] }) }
+func (c *Cursor) Sent() string { return locked(c, func(c *Cursor) string { return c.out[:c.sent] }) }
 
 // Pending returns the received text that the client has not got.
-func (c *Cursor) Pending() string { return locked(c, func() string { return c.out[c.sent:] + c.rest }) }
+func (c *Cursor) Pending() string {
+	return locked(c, func(c *Cursor) string { return c.out[c.sent:] + c.rest })
+}
 
 // view returns the text as the client knows it.
 func (c *Cursor) view() string {
@@ -66,7 +68,7 @@ func (c *Cursor) view() string {
 }
 
 // Text returns all bytes that were written.
-func (c *Cursor) Text() string { return locked(c, func() string { return c.text }) }
+func (c *Cursor) Text() string { return locked(c, func(c *Cursor) string { return c.text }) }
 
 // Open returns how many bytes at the end of the received text are not parsed yet: the beginning
 // of an event, or of a whole answer.
@@ -79,7 +81,7 @@ func (c *Cursor) Open() int {
 }
 
 // Safe returns how many bytes the client may get.
-func (c *Cursor) Safe() int { return locked(c, func() int { return c.safe }) }
+func (c *Cursor) Safe() int { return locked(c, func(c *Cursor) int { return c.safe }) }
 
 // Close ends the answer and returns it.
 func (c *Cursor) Close() (*middleware.Response, error) {
@@ -90,8 +92,18 @@ func (c *Cursor) Close() (*middleware.Response, error) {
 	return resp, err
 }
 
+// BrokeOff notes that the connection broke. If the answer is whole without what is missing, its
+// rest is written, so that it ends as a stream of its format does.
+func (c *Cursor) BrokeOff() {
+	if s, ok := c.stream.(interface{ BrokeOff() }); ok {
+		s.BrokeOff()
+	}
+}
+
 // Take returns the bytes that the client may get and has not got.
-func (c *Cursor) Take() []byte { return locked(c, func() []byte { return []byte(c.upTo(c.safe)) }) }
+func (c *Cursor) Take() []byte {
+	return locked(c, func(c *Cursor) []byte { return []byte(c.upTo(c.safe)) })
+}
 
 // upTo takes the bytes before end. Events that the codec has read can be
 // renumbered; should one not, it keeps its number.
@@ -119,11 +131,11 @@ func (c *Cursor) passed(out string) string {
 
 // Passed returns written bytes as they follow those that were taken.
 func (c *Cursor) Passed(written []byte) []byte {
-	return locked(c, func() []byte { return []byte(c.passed(string(written))) })
+	return locked(c, func(c *Cursor) []byte { return []byte(c.passed(string(written))) })
 }
 
 // Taken returns how many bytes the client has got.
-func (c *Cursor) Taken() int { return locked(c, func() int { return c.sent }) }
+func (c *Cursor) Taken() int { return locked(c, func(c *Cursor) int { return c.sent }) }
 
 // KeepAlive returns bytes that tell the client that a streamed answer continues.
 func (c *Cursor) KeepAlive() []byte {
@@ -185,7 +197,7 @@ func (c *Cursor) Comment(text string) []byte { return c.stream.Comment(text) }
 
 // IsStream reports whether the answer is a stream.
 func (c *Cursor) IsStream() bool {
-	return locked(c, func() bool { return framingOf(c.text) == sse || manyLines(c.text) })
+	return locked(c, func(c *Cursor) bool { return framingOf(c.text) == sse || manyLines(c.text) })
 }
 
 // manyLines reports whether text has a JSON object on its first line, followed by more text.

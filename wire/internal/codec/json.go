@@ -132,7 +132,7 @@ func (s *Members) Put(key, raw string) {
 	switch {
 	case !have:
 		if s.at == nil {
-			s.at = map[string]int{}
+			s.at, s.List = map[string]int{}, slices.Grow(s.List, 8)
 		}
 		s.at[folded] = len(s.List)
 		s.List = append(s.List, Member{key, raw})

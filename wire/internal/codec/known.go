@@ -65,7 +65,7 @@ func (in *Input) find(isTools bool, at int) *knownList {
 	k.once.Do(func() { k.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()} })
 	l := &knownList{at: at, sum: sum{maphash.String(k.seeds[0], kind), maphash.String(k.seeds[1], kind)}}
 	for len(text) >= (l.marks+1)*markEach {
-		next := k.next(l.sum, text, l.marks)
+		next := k.next(l.sum, text, l.marks, isTools)
 		m, ok := k.get(next)
 		if !ok || isTools && (m.seen || text[l.end:m.end] != m.text) {
 			l.again = ok
@@ -112,7 +112,7 @@ func (in *Input) Keep(v rawjson.Value, stop func(rawjson.Value) bool, read func(
 	}
 	put := func(to int) {
 		for to >= (l.marks+1)*markEach {
-			l.sum = in.Known.next(l.sum, text, l.marks)
+			l.sum = in.Known.next(l.sum, text, l.marks, read != nil)
 			if read != nil && !m.seen {
 				m.text = strings.Clone(text[before:m.end])
 			}
@@ -224,10 +224,14 @@ func (sh *shard) put(s sum, m mark) {
 	sh.young[s] = m
 }
 
-// next returns the sum of the text at mark n+1. before is the sum at mark n.
-func (k *Known) next(before sum, text string, n int) sum {
+// next returns the sum of the text at mark n+1. before is the sum at mark n. Of tools, whose text is
+// compared, half of a sum is enough.
+func (k *Known) next(before sum, text string, n int, isTools bool) sum {
 	text = text[n*markEach : (n+1)*markEach]
 	for i, seed := range k.seeds {
+		if i > 0 && isTools {
+			break
+		}
 		before[i] = before[i]*0x9e3779b97f4a7c15 + maphash.String(seed, text)
 	}
 	return before

@@ -71,10 +71,14 @@ func Choice(req *middleware.Request) (c middleware.ToolChoice, allowed []string)
 	return c, req.AllowedTools
 }
 
-// AllowedNames returns the names in a list of allowed tools, as name reads one. It is nil if
-// the list is empty or has an entry without a name: then it does not tell which tools it allows.
+// AllowedNames returns the names in a list of allowed tools, as name reads one: of an empty list
+// none. It is nil if there is no list, or if an entry has no name: then it is not known which
+// tools are allowed.
 func AllowedNames(list rawjson.Value, name func(rawjson.Value) string) []string {
-	var names []string
+	if list.Kind() != rawjson.Array {
+		return nil
+	}
+	names := []string{}
 	for v := range list.Each() {
 		n := name(v)
 		if n == "" {

@@ -166,6 +166,9 @@ func (r *Splitter) Unchanged() bool {
 	return r.unchanged
 }
 
+// BrokeOff notes that the end of a stream may be missing: it does not pass as it came.
+func (r *Splitter) BrokeOff() { r.unchanged = r.unchanged && r.Buf.IsWhole() }
+
 // Output returns the text for the client, how many bytes of it the client may get, and the
 // received text that is not part of it yet.
 func (r *Splitter) Output() (text string, releasable int, rest string) { return r.Buf.Output() }

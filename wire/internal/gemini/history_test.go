@@ -28,7 +28,7 @@ func TestWholeResponses(t *testing.T) {
 // Tools that the provider runs, and parts in the wrong place.
 func TestOpaqueParts(t *testing.T) {
 	t.Parallel()
-	req := decodeRequest(t, `{"contents":[{"role":"model","parts":[{"executableCode":{"code":"1"}},{"toolCall":{"id":"t"}},{"functionResponse":{"name":"x"}},{"thoughtSignature":"c2ln"}]},`+
+	req := decodeRequest(t, `{"contents":[{"role":"model","parts":[{"executableCode":{"code":"1"}},{"toolCall":{"id":"t"}},{"functionResponse":{"name":"x"}}]},`+
 		`{"parts":[{"functionCall":{"name":"x"}},{"inlineData":{"data":"%"}}]}]}`)
 	require.Len(t, req.Messages, 2)
 	for _, m := range req.Messages {

@@ -441,10 +441,23 @@ func readPart(v rawjson.Value, model bool) (*piece, error) {
 		p.part.Kind, p.part.Text = middleware.PartReasoning, text.Str()
 	case text.Exists():
 		p.part.Kind, p.part.Text = middleware.PartText, text.Str()
+	case isSignature(v):
+		p.part.Kind = middleware.PartText
 	case !thought:
 		p.readMedia(inline, file)
 	}
 	return p, err
+}
+
+// isSignature reports whether a part has no content: it is empty, or has the signature of a
+// thought only.
+func isSignature(v rawjson.Value) bool {
+	for m := range v.Each() {
+		if !isName(m.Key(), "thoughtSignature") && m.Kind() != rawjson.Null {
+			return false
+		}
+	}
+	return true
 }
 
 // opaque returns a part without a neutral meaning, such as executableCode.

@@ -3,6 +3,7 @@ package ollama
 import (
 	"cmp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -121,10 +122,7 @@ func (s *stream) Read(u *codec.Unit) error {
 	} else if message.Len() == 2 {
 		s.Repeats(u, s.addText, message.Get("content"), v.Get("created_at"))
 	}
-	if err := codec.Emit(s.Sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
-		return err
-	}
-	return codec.Emit(s.Sink, middleware.PartText, message.Get("content").Str())
+	return nil
 }
 
 // Response returns the answer after the last unit. A line with "done" ends an answer. The
@@ -171,8 +169,6 @@ func (s *stream) add(message rawjson.Value) error {
 	if k := calls.Kind(); k == rawjson.Object && !calls.Empty() || calls.Str() != "" {
 		return codec.Shapef("tool_calls is of kind %s, where a list should be", k)
 	}
-	s.text.WriteString(message.Get("content").Str())
-	s.thought.WriteString(message.Get("thinking").Str())
 	s.images = appendElements(s.images, message.Get("images"), nil)
 	s.calls = appendElements(s.calls, calls, messageTree["tool_calls"])
 	for m := range message.Each() {
@@ -180,7 +176,20 @@ func (s *stream) add(message rawjson.Value) error {
 			s.further.Put(m.Key(), codec.Canonical(m))
 		}
 	}
-	return nil
+	thought := asWritten(message.Get("thinking"))
+	s.thought.WriteString(thought)
+	if err := codec.Emit(s.Sink, middleware.PartReasoning, thought); err != nil {
+		return err
+	}
+	return s.addText(asWritten(message.Get("content")))
+}
+
+// asWritten returns the text of v as it is written: with U+FFFD for each byte that is not UTF-8.
+func asWritten(v rawjson.Value) string {
+	if text := v.Str(); utf8.ValidString(text) {
+		return text
+	}
+	return string([]rune(v.Str()))
 }
 
 // addText adds a piece of text.

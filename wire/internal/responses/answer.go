@@ -17,13 +17,14 @@ import (
 // changes after reading.
 type answer struct {
 	lens.Answered
-	head   string        // the response object of the event that opened a stream
-	ending string        // the type of the event that ended it
-	done   bool          // [DONE] came after it
-	env    rawjson.Value // the response object; of a stream, the object of the last event
-	turn   turn          // the message, and its items
-	from   []int         // of the items of a stream: their places in it; -1: only the end has it
-	events [][]itemEvent // about the items of a stream that the provider runs
+	head    string        // the response object of the event that opened a stream
+	started bool          // response.in_progress came
+	ending  string        // the type of the event that ended it
+	done    bool          // [DONE] came after it
+	env     rawjson.Value // the response object; of a stream, the object of the last event
+	turn    turn          // the message, and its items
+	from    []int         // of the items of a stream: their places in it; -1: only the end has it
+	events  [][]itemEvent // about the items of a stream that the provider runs
 }
 
 // newAnswer reads the response object env:
@@ -32,7 +33,7 @@ type answer struct {
 //
 // values are the items, of a stream those that its events made.
 func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, error) {
-	a := &answer{Answered: lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: s.end != ""}, head: s.opening.head, ending: s.ending, done: s.done, env: env}
+	a := &answer{Answered: lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: s.end != ""}, head: s.opening.head, started: s.opening.started, ending: s.ending, done: s.done, env: env}
 	var err error
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
@@ -110,6 +111,9 @@ func (a *answer) items(resp *middleware.Response) ([]written, error) {
 
 // Whole returns resp as one object.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
+	if !a.Streamed && codec.SameResponse(&a.Is, resp) {
+		return answerTree.Write(a.env), nil
+	}
 	items, err := a.items(resp)
 	if err != nil {
 		return "", err
@@ -204,6 +208,9 @@ func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (st
 		if err := t.created(a, resp); err != nil {
 			return "", err
 		}
+	}
+	if a.started && !t.started && len(g.items) == 0 {
+		t.write(started, lens.Raw("response", t.head))
 	}
 	var output []string
 	if own {

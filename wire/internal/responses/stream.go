@@ -44,6 +44,7 @@ type beginning struct {
 	head      string // the response object of the event that opened it
 	next      int64  // the next sequence_number
 	begun     bool   // an event came
+	started   bool   // response.in_progress came
 	named     bool   // events have a name line
 	numbered  bool   // events have a sequence_number
 	itemCount int    // how many items have begun
@@ -86,7 +87,7 @@ func typeOf(u *codec.Unit) string {
 // isHead reports whether events of that type announce the answer. They hold the response
 // object as far as it is known.
 func isHead(typ string) bool {
-	return typ == "response.created" || typ == "response.in_progress" || typ == "response.queued"
+	return typ == "response.created" || typ == started || typ == "response.queued"
 }
 
 // isEnd reports whether an event of that type ends the answer. It holds the whole
@@ -95,8 +96,11 @@ func isEnd(typ string) bool {
 	return slices.Contains([]string{"response.completed", "response.incomplete", "response.failed", "response.cancelled"}, typ)
 }
 
-// added is the type of the event that announces an item.
-const added = "response.output_item.added"
+// The types of the events that say that the answer has started, and that announce an item.
+const (
+	started = "response.in_progress"
+	added   = "response.output_item.added"
+)
 
 // isItem reports whether events of that type hold an item: as it is announced, or
 // as it is done.
@@ -237,6 +241,7 @@ func (s *stream) Read(u *codec.Unit) error {
 	}
 	switch {
 	case isHead(typ):
+		s.opening.started = s.opening.started || typ == started
 		if env := v.Get("response"); s.opening.head == "" && env.Kind() == rawjson.Object {
 			s.opening.head = headTree.Write(env)
 		}

@@ -159,7 +159,7 @@ func TestToolChoice(t *testing.T) {
 			require.Equal(t, body(c.forced), out)
 		})
 	}
-	out, err := editRequest(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"required","tools":[]}}`, func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolAuto })
+	out, err := editRequest(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}}`, func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolAuto })
 	require.NoError(t, err)
-	require.Equal(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[]}}`, out, "the tools stay allowed")
+	require.Equal(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}}`, out, "the tools stay allowed")
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/mcptools"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
@@ -77,6 +78,7 @@ type check struct {
 	hints    hintCounts
 	progress *progress
 	log      *recorded.Log
+	sets     *recorded.Toolsets // of -tools; nil: those beside each file
 	sessions sessions
 	// unvalidated is the number of calls for which the log has no schema.
 	unvalidated int
@@ -102,6 +104,13 @@ func newCheck(s settings, program string, stderr io.Writer) *check {
 
 // run reads all files. An error in one file does not stop the run.
 func (c *check) run(ctx context.Context, stdin io.Reader) {
+	if c.tools != "" {
+		var err error
+		if c.sets, err = mcptools.Open(ctx, c.tools); err != nil {
+			c.complain(err)
+			return
+		}
+	}
 	for _, name := range c.files {
 		files, err := filesIn(name)
 		if err != nil {
@@ -168,9 +177,12 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader, inDirect
 		defer f.Close()
 		in, label = f, name
 	}
-	sets, err := recorded.ToolsetsFor(name, c.tools)
-	if err != nil {
-		return err
+	sets := c.sets
+	if sets == nil {
+		var err error
+		if sets, err = recorded.ToolsetsFor(name); err != nil {
+			return err
+		}
 	}
 	c.reading.Files++
 	c.ofFile = 0
@@ -214,7 +226,7 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 		t := &turns[i]
 		f.calls += len(t.Calls)
 		for _, call := range t.Calls {
-			if t.NoTools || t.Session && slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool {
+			if t.NoTools || (t.Session || t.Some) && slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool {
 				return tool.Name == call.Name && tool.Parameters == nil && tool.Kind == call.Kind
 			}) {
 				f.unvalidated++
@@ -334,7 +346,7 @@ func (c *check) summary() report.Summary {
 	}
 	c.reading.Unreadable = c.failed
 	if c.unvalidated > 0 {
-		fmt.Fprintf(c.stderr, "%s: %s not validated: the log does not have the schemas of the tools. Name a file that has them with -tools: a list of tools, the body of a request, a result of MCP's tools/list, or one schema\n",
+		fmt.Fprintf(c.stderr, "%s: %s not validated: the log does not have the schemas of the tools. Name them with -tools: a file with a list of tools, the body of a request, a result of MCP's tools/list or one schema; the address of an MCP server; or \"mcp:COMMAND\", which starts one\n",
 			c.program, text.Plural(c.unvalidated, "call"))
 	}
 	if c.calls == 0 && c.failed == 0 {

@@ -53,11 +53,14 @@ const (
 	bareTool = `{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}` + "\n"
 )
 
-// TestDocumentedForms runs each command of the table of forms in docs/reports/forms.md.
+// TestDocumentedForms runs each command of the tables of forms in docs/reports/forms.md and docs/logs.md.
 func TestDocumentedForms(t *testing.T) {
 	root := filepath.FromSlash("../../../..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "reports", "forms.md"))
 	require.NoError(t, err)
+	more, err := os.ReadFile(filepath.Join(root, "docs", "logs.md"))
+	require.NoError(t, err)
+	page = append(page, more...)
 	t.Chdir(root)
 	n := 0
 	for _, row := range regexp.MustCompile("\\| `toolmend (check [^`]*examples/check/forms/[^`]*)` \\|").FindAllSubmatch(page, -1) {
@@ -70,7 +73,7 @@ func TestDocumentedForms(t *testing.T) {
 		require.Contains(t, got.Out, fmt.Sprintf("%d turns, %[1]d calls in %d file", 2*files, files))
 		require.Contains(t, got.Out, fmt.Sprintf("%d not valid as sent", files))
 	}
-	require.Equal(t, 15, n)
+	require.Equal(t, 64, n)
 }
 
 func TestExitCodes(t *testing.T) {
@@ -107,7 +110,7 @@ func TestExitCodes(t *testing.T) {
 		{"check -json @/other", cli.ExitFailed, "not a form that is read"},
 		{"check @/texts", cli.ExitFailed, "no line has a tool call"},
 		{"check @/texts @/good", cli.ExitOK, ""},
-		{"check @/bare", cli.ExitFailed, "1 call not validated: the log does not have the schemas of the tools. Name a file that has them with -tools"},
+		{"check @/bare", cli.ExitFailed, "1 call not validated: the log does not have the schemas of the tools. Name them with -tools: a file"},
 		{"check -tools @/tools.json @/bare", cli.ExitOK, ""},
 		{"check -tools @/badtools @/bare", cli.ExitFailed, "@/badtools:1: not a JSON object, but a string"},
 		{"check -tools @/both @/mixed", cli.ExitInvalid, ""},

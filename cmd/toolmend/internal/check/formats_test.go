@@ -13,12 +13,13 @@ import (
 	"github.com/toolmend/toolmend/internal/schema"
 )
 
-// TestSafeFormatsLoseNoCall holds that no recorded call is valid without formats and invalid with
-// the safe ones.
-func TestSafeFormatsLoseNoCall(t *testing.T) {
+// TestDefaultsOfTheGatewayLoseNoCall holds that no recorded call is valid without formats and
+// invalid with the safe ones, and that none of the valid ones has a key that differs in letter
+// case only from a declared one.
+func TestDefaultsOfTheGatewayLoseNoCall(t *testing.T) {
 	t.Parallel()
 	type pair struct{ off, safe *schema.Schema }
-	compiled, calls := map[string]pair{}, 0
+	compiled, calls, undeclared := map[string]pair{}, 0, 0
 	recordedtest.Each(t, func(_ recorded.Line, turns []recorded.Turn) {
 		for _, turn := range turns {
 			tools := map[string][]byte{}
@@ -37,11 +38,17 @@ func TestSafeFormatsLoseNoCall(t *testing.T) {
 				if p.safe != nil && err == nil && len(p.off.Validate(doc.Root())) == 0 {
 					calls++
 					require.Empty(t, p.safe.Validate(doc.Root()), "%s %s", turn.Source, c.Arguments)
+					require.Empty(t, schema.OtherCase(p.off.View(), doc.Root(), false, ""), "%s %s", turn.Source, c.Arguments)
+					if len(schema.Undeclared(p.off.View(), doc.Root(), "")) > 0 {
+						undeclared++
+					}
 				}
 			}
 		}
 	})
 	require.Greater(t, calls, 50_000)
+	require.Greater(t, undeclared, 100)
+	t.Logf("%d valid calls, %d of them with an undeclared key", calls, undeclared)
 }
 
 // TestFormatsFlag holds that check and try validate the formats that -formats names.

@@ -144,7 +144,7 @@ func satisfies(s *schema.Schema, arguments string) (valid, known bool) {
 	if s == nil {
 		return false, false
 	}
-	if s.SurelyValid(arguments, measureLimits, schema.AllowEmpty) { // fast, and true for most calls
+	if s.SurelyValid(arguments, measureLimits, schema.AllowEmpty, false) { // fast, and true for most calls
 		return true, true
 	}
 	doc, err := rawjson.Parse(arguments, measureLimits)

@@ -34,7 +34,7 @@ func TestSessions(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(sub, name), []byte(text), 0o600))
 	}
 	got := exec(t, dir, "", "check", "-html", "@/out.html", "@/projects")
-	got.Require(t, cli.ExitFailed, "3 calls not validated: the log does not have the schemas of the tools. Name a file that has them with -tools")
+	got.Require(t, cli.ExitFailed, "3 calls not validated: the log does not have the schemas of the tools. Name them with -tools: a file")
 	require.Regexp(t, `(?m)^Bash +3 +2 +66.67% +1 +1$`, got.Out)
 	require.Contains(t, got.Out, "3 lines skipped: repeats a call that was read before")
 	require.Contains(t, got.Out, "2 lines skipped: of type progress")

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/mcptools"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/try"
 	"github.com/toolmend/toolmend/internal/report"
 )
@@ -72,7 +72,7 @@ func (s settings) try(ctx context.Context, text string, stdin io.Reader) (*try.R
 		}
 		text = strings.TrimSuffix(string(b), "\n")
 	}
-	sets, err := recorded.OpenToolsets(s.tools)
+	sets, err := mcptools.Open(ctx, s.tools)
 	if err != nil {
 		return nil, err
 	}

@@ -83,16 +83,16 @@ func ParseFiles(fs *flag.FlagSet, args []string) (files []string, err error) {
 		if len(rest) == 0 {
 			return files, nil
 		}
-		if flagsEnd(fs, args[:len(args)-len(rest)]) {
+		if FlagsEnd(fs, args[:len(args)-len(rest)]) {
 			return append(files, rest...), nil
 		}
 		files, args = append(files, rest[0]), rest[1:]
 	}
 }
 
-// flagsEnd reports whether parsed, which fs has read, ends with a "--" that
+// FlagsEnd reports whether parsed, which fs has read, ends with a "--" that
 // ends the flags. It returns false if that "--" is the value of a flag.
-func flagsEnd(fs *flag.FlagSet, parsed []string) bool {
+func FlagsEnd(fs *flag.FlagSet, parsed []string) bool {
 	last := len(parsed) - 1
 	return last >= 0 && parsed[last] == "--" && fs.Parse(parsed[:last]) == nil
 }

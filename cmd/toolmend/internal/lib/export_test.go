@@ -7,9 +7,6 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// NameOf is nameOf.
-var NameOf = nameOf
-
 // End ends the session.
 func (s *Session) End() { s.cancel() }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // job is a request of the host that may ask it questions: step or validate.
@@ -204,12 +205,17 @@ func askHost(ctx context.Context, req *middleware.Request) (*middleware.Response
 		case f.Response == nil:
 			return nil, middleware.ErrNoResponse
 		default:
-			f.Response.Message.Native = origin("a", n)
+			resp, word := f.Response, string(f.Response.FinishReason)
+			resp.Message.Native = origin("a", n)
 			j.mu.Lock()
 			defer j.mu.Unlock()
 			j.answers = append(j.answers, make([]middleware.Message, n-len(j.answers))...) // rules have numbers too
-			j.answers[n-1] = f.Response.Message.Clone()
-			return f.Response, j.record(req, f.Response)
+			j.answers[n-1] = resp.Message.Clone()
+			if resp.FinishReason, err = wire.FinishReason(word, len(resp.Message.ToolCalls) > 0); err != nil {
+				resp.Report.Status = middleware.Invalid
+				return nil, &middleware.ModelError{Code: word, Err: err, Output: resp.Message.Text(), Response: resp}
+			}
+			return resp, j.record(req, resp)
 		}
 	}
 }
@@ -228,11 +234,14 @@ func (j *job) record(req *middleware.Request, resp *middleware.Response) error {
 // question returns the ask for a model call: what differs from the request of the step.
 func (j *job) question(req *middleware.Request) sessionFrame {
 	was := &j.request
-	q := sessionFrame{Type: "ask"}
-	for q.Keep < min(len(was.Messages), len(req.Messages)) && reflect.DeepEqual(was.Messages[q.Keep], req.Messages[q.Keep]) {
-		q.Keep++
+	q := sessionFrame{Type: "ask", Keep: j.sent.Length}
+	if !req.SameDeferred(was) {
+		own, all := was.Loaded().Messages, req.Loaded().Messages
+		for q.Keep = 0; q.Keep < min(len(own), len(all)) && reflect.DeepEqual(own[q.Keep], all[q.Keep]); {
+			q.Keep++
+		}
+		q.Messages = all[q.Keep:]
 	}
-	q.Messages = req.Messages[q.Keep:]
 	if len(was.Tools) != len(req.Tools) || !reflect.DeepEqual(was.Tools, req.Tools) {
 		tools := append([]middleware.Tool{}, req.Tools...) // none is [], not null
 		q.Tools = &tools
@@ -246,6 +255,21 @@ func (j *job) question(req *middleware.Request) sessionFrame {
 		q.Request = rest
 	}
 	return q
+}
+
+// load asks the host for the messages of the step.
+func (j *job) load() []middleware.Message {
+	if j.sent.Length == 0 {
+		return nil
+	}
+	f, err := j.take(j.ctx, j.ask(sessionFrame{Type: "load"}))
+	if err == nil && len(f.Messages) != j.sent.Length {
+		j.cancel(fmt.Errorf("toolmend: the step has %d messages, got %d", j.sent.Length, len(f.Messages)))
+	}
+	for i := range f.Messages {
+		f.Messages[i].Native = origin("m", i)
+	}
+	return f.Messages
 }
 
 // hostError is an error of a function of the host. The end of the step has the number of its

@@ -7,8 +7,6 @@
 package lib
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -32,11 +30,13 @@ type hostFrame struct {
 	Options  json.RawMessage    `json:"options"`  // open
 	Set      string             `json:"set"`      // tools, step, validate: a name that the host chooses, such as a hash
 	Tools    []middleware.Tool  `json:"tools"`    // tools
-	Messages []message          `json:"messages"` // step, validate
+	Length   int                `json:"length"`   // step, validate: of the conversation, in messages
+	CallIDs  json.RawMessage    `json:"call_ids"` // step, validate: an array of the ids of the calls in these messages
 	Request  middleware.Request `json:"request"`  // step, validate: the settings of the request
 	Stream   bool               `json:"stream"`   // step
 
 	Calls    []middleware.ToolCall `json:"calls"`    // validate
+	Messages []middleware.Message  `json:"messages"` // messages: those of the step
 	Response *middleware.Response  `json:"response"` // answer
 	Failure  *hostError            `json:"error"`    // answer, findings
 	Events   []middleware.Event    `json:"events"`   // chunk
@@ -48,7 +48,7 @@ type hostFrame struct {
 type sessionFrame struct {
 	Type string `json:"type"`
 	ID   int64  `json:"id,omitzero"`
-	N    int    `json:"n,omitzero"` // ask, rule, stop: the question; result, error: the one whose answer it is
+	N    int    `json:"n,omitzero"` // ask, rule, load, stop: the question; result, error: the one whose answer it is
 
 	Version  int    `json:"version,omitzero"` // hello
 	Toolmend string `json:"toolmend,omitzero"`
@@ -79,71 +79,23 @@ type sessionFrame struct {
 	Trace   string `json:"trace,omitzero"` // error, code panic
 }
 
-// message is a message of a step, or the name of one that the session has been sent before.
-type message struct {
-	middleware.Message
-	name string // see nameOf
-	size int    // 0 if only the name was sent
-}
+// maxSets bounds the tool sets that a session remembers.
+const maxSets = 256
 
-// nameOf returns the name of a message: the first 32 hexadecimal digits of the SHA-256 of its text.
-func nameOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
-}
-
-// UnmarshalJSON reads a message, or its name.
-func (m *message) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &m.name)
+// keep remembers a tool set by its stack and name: at least the last half of maxSets. s.mu is held.
+func (s *Session) keep(name string, tools []middleware.Tool) {
+	if s.sets == nil || len(s.sets) == maxSets/2 {
+		s.sets, s.older = map[string][]middleware.Tool{}, s.sets
 	}
-	m.name, m.size = nameOf(b), len(b)+512 // with the structs
-	return m.Message.UnmarshalJSON(b)
+	s.sets[name] = tools
 }
 
-// Limits of what a session remembers: bytes of messages, and tool sets.
-const (
-	maxHistory = 64 << 20
-	maxSets    = 256
-)
-
-// memory remembers values by their names: at least those of the last half of max.
-type memory[V any] struct {
-	recent, older map[string]V
-	size, max     int // size is of recent
-}
-
-func (m *memory[V]) put(name string, v V, size int) {
-	if m.size += size; m.recent == nil || m.size > m.max/2 {
-		m.recent, m.older, m.size = map[string]V{}, m.recent, size
-	}
-	m.recent[name] = v
-}
-
-// get returns a value and remembers it anew. ok is false if it is not known.
-func (m *memory[V]) get(name string, size func(V) int) (v V, ok bool) {
-	if v, ok = m.recent[name]; !ok {
-		if v, ok = m.older[name]; ok {
-			m.put(name, v, size(v))
+// set returns a tool set, and remembers it anew. ok is false if it is not known. s.mu is held.
+func (s *Session) set(name string) (tools []middleware.Tool, ok bool) {
+	if tools, ok = s.sets[name]; !ok {
+		if tools, ok = s.older[name]; ok {
+			s.keep(name, tools)
 		}
 	}
-	return v, ok
-}
-
-// fill returns the messages of a step, each name replaced by its message. It returns false if one
-// of them is not known.
-func (s *Session) fill(sent []message) ([]middleware.Message, bool) {
-	all := make([]middleware.Message, len(sent))
-	for i, m := range sent {
-		if m.size > 0 {
-			s.history.put(m.name, m, m.size)
-		} else if known, ok := s.history.get(m.name, func(m message) int { return m.size }); ok {
-			m = known
-		} else {
-			return nil, false
-		}
-		m.Message.Native = origin("m", i)
-		all[i] = m.Message
-	}
-	return all, true
+	return tools, ok
 }

@@ -37,6 +37,7 @@ type frame struct {
 	N        int
 	Keep     int
 	Messages []middleware.Message
+	Request  middleware.Request
 	Call     middleware.ToolCall
 	Value    json.RawMessage
 	Code     string
@@ -45,6 +46,8 @@ type frame struct {
 	Response *middleware.Response
 	Log      []string
 	Report   *middleware.Report
+	Verdicts []middleware.Verdict
+	Replies  []middleware.Message
 }
 
 func newHost(tb testing.TB) *host {
@@ -146,10 +149,10 @@ func TestProtocolPage(t *testing.T) {
 	for _, m := range regexp.MustCompile("`json:\"(\\w+)").FindAllStringSubmatch(string(source), -1) {
 		require.Contains(t, string(text), m[1], "a member")
 	}
-	for _, kind := range strings.Fields("hello open tools step ask chunk event answer rule findings stop result error validate cancel close") {
+	for _, kind := range strings.Fields("hello open tools step ask load messages chunk event answer rule findings stop result error validate cancel close") {
 		require.Contains(t, shown.String(), `"type":"`+kind+`"`)
 	}
-	for _, code := range strings.Fields("invalid_tool_call rule_failed budget failed cancelled panic options unknown_stack unknown_set unknown_message frame protocol") {
+	for _, code := range strings.Fields("invalid_tool_call rule_failed failed cancelled panic options unknown_stack unknown_set frame protocol") {
 		require.Contains(t, string(text), "`"+code+"`")
 	}
 }
@@ -174,12 +177,11 @@ const (
 	hello  = `{"type":"hello","versions":[0,1]}`
 	open   = `{"type":"open","id":1,"stack":"a","options":{"rules":[{"tool":"get"}],"rule_timeout":0.05}}`
 	tools  = `{"type":"tools","id":2,"stack":"a","set":"k","tools":[{"name":"get","parameters":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}]}`
-	user   = `{"role":"user","parts":[{"text":"hi"}]}`
 	answer = `{"type":"answer","id":3,"n":1,"response":{"message":{"role":"assistant","tool_calls":[{"id":"c","name":"get","arguments":"{\"n\":1}"}]}}}`
 )
 
-func stepOf(id int, messages string) string {
-	return fmt.Sprintf(`{"type":"step","id":%d,"stack":"a","set":"k","messages":[%s]}`, id, messages)
+func stepOf(id int) string {
+	return fmt.Sprintf(`{"type":"step","id":%d,"stack":"a","set":"k","length":1}`, id)
 }
 
 // greeted returns a host with an open stack.
@@ -251,7 +253,7 @@ func TestOptions(t *testing.T) {
 func TestWrongType(t *testing.T) {
 	t.Parallel()
 	h := greeted(t)
-	h.send(stepOf(3, user), stepOf(4, user))
+	h.send(stepOf(3), stepOf(4))
 	require.Equal(t, "ask", h.next(t).Type)
 	require.Equal(t, "ask", h.next(t).Type)
 	h.send(`{"type":"answer","id":3,"n":1,"response":{"usage":{"input":"many"}}}`)
@@ -271,7 +273,7 @@ func TestWrongType(t *testing.T) {
 func TestSlowRule(t *testing.T) {
 	t.Parallel()
 	h := greeted(t)
-	h.send(stepOf(3, user))
+	h.send(stepOf(3))
 	require.Equal(t, "ask", h.next(t).Type)
 	h.send(answer)
 	require.Equal(t, "rule", h.next(t).Type)
@@ -294,14 +296,14 @@ func TestManySets(t *testing.T) {
 		h.send(strings.Replace(tools, `"k"`, fmt.Sprintf(`"k%d"`, i), 1))
 		require.Equal(t, "result", h.next(t).Type)
 	}
-	h.send(stepOf(3, user))
+	h.send(stepOf(3))
 	require.Equal(t, "unknown_set", h.next(t).Code)
 }
 
 func TestServeEndsWithItsInput(t *testing.T) {
 	t.Parallel()
 	h := greeted(t)
-	h.send(stepOf(3, user))
+	h.send(stepOf(3))
 	require.Equal(t, "ask", h.next(t).Type)
 	require.NoError(t, h.out.Close())
 	go func() {
@@ -326,7 +328,7 @@ func TestRecord(t *testing.T) {
 	h := greeted(t)
 	name, err := json.Marshal(file)
 	require.NoError(t, err)
-	h.send(`{"type":"open","id":9,"stack":"a","options":{"record":`+string(name)+`}}`, strings.Replace(tools, `"id":2`, `"id":8`, 1), stepOf(3, user))
+	h.send(`{"type":"open","id":9,"stack":"a","options":{"record":`+string(name)+`}}`, strings.Replace(tools, `"id":2`, `"id":8`, 1), stepOf(3))
 	for range 3 {
 		h.next(t)
 	}
@@ -342,9 +344,9 @@ func TestRecord(t *testing.T) {
 
 // FuzzHandle holds that no frame of a host makes a panic, or a line that is not JSON.
 func FuzzHandle(f *testing.F) {
-	f.Add(open, stepOf(3, user))
-	f.Add(stepOf(3, user), answer)
-	f.Add(stepOf(3, user), `{"type":"findings","id":3,"n":1,"issues":[{}]}`)
+	f.Add(open, stepOf(3))
+	f.Add(stepOf(3), answer)
+	f.Add(stepOf(3), `{"type":"findings","id":3,"n":1,"issues":[{}]}`)
 	f.Add(`{"type":"validate","id":3,"stack":"a","set":"k","calls":[{"name":"get","arguments":"{"}]}`, `{"type":"cancel","id":3}`)
 	f.Fuzz(func(t *testing.T, one, two string) {
 		s := lib.New("v1.2.3", func(line []byte) {
@@ -397,7 +399,7 @@ func direct(t *testing.T, call middleware.ModelCall) (*lib.Session, func() frame
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	s, next := direct(t, func(context.Context, *middleware.Request) (*middleware.Response, error) { panic("secret") })
-	require.NoError(t, s.Handle([]byte(stepOf(3, user))))
+	require.NoError(t, s.Handle([]byte(stepOf(3))))
 	require.Equal(t, "ask", next().Type)
 	require.NoError(t, s.Handle([]byte(`{"type":"step","id":4,"stack":"p"}`)))
 	f := next()
@@ -433,7 +435,7 @@ func TestStop(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	h := greeted(t)
-	h.send(stepOf(3, user))
+	h.send(stepOf(3))
 	require.Equal(t, "ask", h.next(t).Type)
 	h.send(`{"type":"cancel","id":3}`)
 	require.Equal(t, "stop", h.next(t).Type)

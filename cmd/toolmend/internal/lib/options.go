@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolmend/toolmend/answer"
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -38,6 +37,7 @@ type openStack struct {
 	call      middleware.ModelCall
 	validator *argsvalidate.Validator
 	record    *os.File // nil: nothing is recorded
+	options   string   // as they came
 }
 
 // newStack returns the stack that the options of open mean. The keys of ownOptions are read here,
@@ -69,6 +69,7 @@ func newStack(text json.RawMessage) (*openStack, error) {
 	}
 	s.OnExhausted = cmp.Or(s.OnExhausted, middleware.Raise)
 	v := s.ValidatorOptions(tools)
+	v.FoldKeys = false // neither Python nor Node takes another key for a declared one
 	v.RuleTimeout = time.Duration(o.RuleTimeout * float64(time.Second))
 	for i, r := range o.Rules {
 		if r.Tool == "" {
@@ -80,9 +81,8 @@ func newStack(text json.RawMessage) (*openStack, error) {
 	if err := v.Validate(); err != nil {
 		return nil, err
 	}
-	opened := &openStack{validator: argsvalidate.NewValidator(v)}
+	opened := &openStack{validator: argsvalidate.NewValidator(v), options: string(text)}
 	l := s.Layers(opened.validator, tools)
-	l[middleware.LayerBudget] = budget.New()
 	if o.TextCall {
 		l[middleware.LayerTextCall] = textcall.New(textcall.Options{})
 	}
@@ -150,30 +150,16 @@ func (r hostRule) Check(ctx context.Context, c *argsvalidate.Call) (issues []mid
 	if !strings.HasPrefix(path, "/") {
 		path = argsvalidate.Dotted(path)
 	}
-	for _, v := range valuesAt(doc.Root(), strings.Split(path, "/")[1:]) {
-		question.Pointer, question.Value = v.Pointer(), json.RawMessage(v.Raw())
+	places, err := argsvalidate.FieldRule[any]{Path: path, Valid: func(any) bool { return false }, Message: "found"}.Check(ctx, c)
+	for _, place := range places {
+		question.Pointer, question.Value = place.Pointer, json.RawMessage(doc.Root().At(place.Pointer).Raw())
 		found, err := r.ask(ctx, c, question)
 		if err != nil {
 			return nil, err
 		}
 		issues = append(issues, found...)
 	}
-	return issues, nil
-}
-
-// valuesAt returns the values at a path. The segment * matches each element and member.
-func valuesAt(v rawjson.Value, path []string) []rawjson.Value {
-	if len(path) == 0 {
-		return []rawjson.Value{v}
-	}
-	var all []rawjson.Value
-	for child := range v.Each() {
-		p := child.Pointer()
-		if path[0] == "*" || path[0] == p[strings.LastIndexByte(p, '/')+1:] {
-			all = append(all, valuesAt(child, path[1:])...)
-		}
-	}
-	return all
+	return issues, err
 }
 
 // ask sends a question to the host and returns its findings.

@@ -24,15 +24,14 @@ type Session struct {
 	greeted bool
 	stacks  map[string]*openStack
 	running map[int64]*job
-	history memory[message]
-	sets    memory[[]middleware.Tool] // by stack and name
+	sets    map[string][]middleware.Tool // by stack and name
+	older   map[string][]middleware.Tool // those before them
 }
 
 // New returns a session. release is the version of the program, for hello. write gets each frame
 // as one line, on any goroutine.
 func New(release string, write func(line []byte)) *Session {
 	s := &Session{release: release, write: write, stacks: map[string]*openStack{}, running: map[int64]*job{}}
-	s.history.max, s.sets.max = maxHistory, maxSets
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -97,7 +96,7 @@ func (s *Session) hello(f hostFrame) error {
 func (s *Session) dispatch(f hostFrame) error {
 	j, end := s.running[f.ID], sessionFrame{Type: "result", ID: f.ID}
 	switch f.Type {
-	case "answer", "chunk", "findings", "cancel":
+	case "answer", "chunk", "findings", "messages", "cancel":
 		if j != nil && f.Type == "cancel" {
 			j.cancel(nil)
 		} else if j != nil {
@@ -117,6 +116,9 @@ func (s *Session) dispatch(f hostFrame) error {
 		s.start(f)
 		return nil
 	case "open":
+		if opened != nil && opened.options == string(f.Options) { // each of the first steps opens it
+			break
+		}
 		opened, err := newStack(f.Options)
 		if err != nil {
 			end.Type, end.Code, end.Message = "error", "options", err.Error()
@@ -130,7 +132,7 @@ func (s *Session) dispatch(f hostFrame) error {
 			end = unknown(f.ID, "stack")
 			break
 		}
-		s.sets.put(f.Stack+" "+f.Set, f.Tools, 1)
+		s.keep(f.Stack+" "+f.Set, f.Tools)
 		end.Notes = opened.validator.InspectTools(f.Tools) // compiles the schemas
 	}
 	s.send(end)
@@ -141,22 +143,18 @@ func (s *Session) dispatch(f hostFrame) error {
 func (s *Session) start(f hostFrame) {
 	j := &job{session: s, request: f.Request, stack: s.stacks[f.Stack], frames: map[int][]hostFrame{}}
 	j.some.L = &j.mu
-	tools, ok := s.sets.get(f.Stack+" "+f.Set, func([]middleware.Tool) int { return 1 })
+	tools, ok := s.set(f.Stack + " " + f.Set)
 	if f.Set != "" {
 		j.request.Tools = tools
 	}
-	messages, whole := s.fill(f.Messages)
-	j.request.Messages = messages
-	switch {
-	case j.stack == nil:
+	if j.stack == nil {
 		j.unknown = "stack"
-	case f.Set != "" && !ok:
+	} else if f.Set != "" && !ok {
 		j.unknown = "set"
-	case !whole:
-		j.unknown = "message"
 	}
-	f.Messages = nil
 	j.sent = f
+	j.request.Defer(j.load)
+	j.request.Native = &middleware.Native{Dialect: "host", Raw: string(f.CallIDs)} // a middleware looks for ids in it
 	j.ctx, j.cancel = context.WithCancelCause(context.WithValue(s.ctx, jobKey{}, j))
 	s.running[f.ID] = j
 	go j.run()

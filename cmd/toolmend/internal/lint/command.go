@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/mcptools"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/text"
 )
@@ -155,7 +156,7 @@ func readTools(name string, stdin io.Reader) (label string, text []byte, err err
 
 // count counts the recorded calls of the tools.
 func (s settings) count(ctx context.Context, all []*Tools) error {
-	sets, err := recorded.ToolsetsFor(s.calls, s.tools)
+	sets, err := mcptools.For(ctx, s.calls, s.tools)
 	if err != nil {
 		return err
 	}

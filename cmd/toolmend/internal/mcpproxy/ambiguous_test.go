@@ -19,11 +19,12 @@ func TestAmbiguousCalls(t *testing.T) {
 		tools []string
 		want  string
 	}{
-		"two schemas":        {call, []string{other, addTool}, "several tools of this name"},
-		"the same one twice": {call, []string{addTool, addTool}, ""},
-		"Arguments too":      {strings.Replace(call, `"arguments"`, `"Arguments":{},"arguments"`, 1), []string{addTool}, "lower case"},
-		"Name only":          {strings.Replace(call, `"name"`, `"Name"`, 1), []string{addTool}, "lower case"},
-		"Name too":           {strings.Replace(call, `"name"`, `"Name":"x","name"`, 1), []string{addTool}, "lower case"},
+		"two schemas":                  {call, []string{other, addTool}, "several tools of this name"},
+		"the same one twice":           {call, []string{addTool, addTool}, ""},
+		"a key in another letter case": {callOf("1", "add", `{"ids":[1],"IDs":[2]}`), []string{strings.Replace(addTool, "false", "true", 1)}, "letter case"},
+		"Arguments too":                {strings.Replace(call, `"arguments"`, `"Arguments":{},"arguments"`, 1), []string{addTool}, "lower case"},
+		"Name only":                    {strings.Replace(call, `"name"`, `"Name"`, 1), []string{addTool}, "lower case"},
+		"Name too":                     {strings.Replace(call, `"name"`, `"Name":"x","name"`, 1), []string{addTool}, "lower case"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/mcpcheck"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -24,8 +25,11 @@ type checker struct {
 	log   *log
 }
 
+// goDecodes are options for servers in any language, Go among them.
+var goDecodes = argsvalidate.Advanced{FoldKeys: true}
+
 func newChecker(mode string, l *log) *checker {
-	return &checker{mode: mode, check: mcpcheck.New(mcpcheck.Options{PassUnread: true}), log: l}
+	return &checker{mode: mode, log: l, check: mcpcheck.New(mcpcheck.Options{Args: argsvalidate.Options{Advanced: goDecodes}, PassUnread: mode != modeEnforce})}
 }
 
 // unchecked ends the reply to a call that enforce cannot validate.
@@ -59,7 +63,7 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 		e.notes = []string{why}
 		pass.stale = mayAsk && c.mode != modeObserve
 		if c.mode == modeEnforce {
-			pass.forward, pass.refusal, e.reply = "", call.failure(codeUnchecked, why+unchecked), why+unchecked
+			pass.forward, pass.refusal, e.reply = "", failure(call.root.Get("id").Raw(), codeUnchecked, why+unchecked), why+unchecked
 		}
 		return pass
 	}
@@ -70,7 +74,7 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 	switch {
 	case err != nil:
 		return pass
-	case out.Action != mcpcheck.Pass && !fresh && c.mode != modeObserve:
+	case (out.Action != mcpcheck.Pass || out.Verdict.Unchecked && c.mode == modeEnforce) && !fresh && c.mode != modeObserve:
 		return unconfirmed("the server did not confirm the schema of the tool")
 	}
 	e.tool, e.verdict = out.Tool, out.Verdict
@@ -80,6 +84,10 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 		why = `"name" and "arguments" must be spelled in lower case: other spellings are not validated`
 	case t.isAmbiguous(out.Call.Name):
 		why = "the server lists several tools of this name with different schemas, so no call of it can be validated"
+	case out.Verdict.Unchecked && out.Tool.Def.Name == "":
+		why = "this tool is not in the list of the server's tools, as far as toolmend reads it, so the call cannot be validated"
+	case out.Verdict.Unchecked:
+		why = "toolmend cannot use the schema of this tool, so no call of it can be validated; --mode repair passes its calls"
 	}
 	switch {
 	case c.mode == modeObserve:

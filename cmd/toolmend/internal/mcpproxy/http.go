@@ -76,9 +76,13 @@ func local(next http.Handler) http.Handler {
 // RoundTrip implements http.RoundTripper.
 func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	t := e.session(r)
-	m, err := readBody(r)
+	m, text, err := readBody(r)
 	if err != nil {
 		return nil, err
+	}
+	if refusal := e.refuseUnread(text, text); m.text == "" && refusal != "" {
+		_, _ = io.Copy(io.Discard, r.Body) // the client reads a response after it has sent all
+		return response(r, http.StatusBadRequest, refusal), nil
 	}
 	var made *entry
 	if c, ok := m.asCall(); ok {
@@ -89,7 +93,7 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		if d.forward == "" {
 			e.log.add(d.entry)
-			return response(r, d.refusal), nil
+			return response(r, http.StatusOK, d.refusal), nil
 		}
 		if made = d.entry; d.forward != m.text {
 			setBody(r, d.forward)
@@ -167,25 +171,25 @@ func (e *endpoint) relocate(resp *http.Response) error {
 }
 
 // readBody reads the message in the body of a request, if it has one that is not too
-// long. The body stays as it is. A client that does not accept streams is one of the
+// long, and the text that it has read. The body stays as it is. A client that does not accept streams is one of the
 // older transport with two endpoints: its responses come in another exchange, and so
 // would those to the proxy.
-func readBody(r *http.Request) (m message, err error) {
+func readBody(r *http.Request) (m message, text []byte, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || kind != "application/json" || r.Body == nil || !strings.Contains(strings.Join(r.Header["Accept"], ","), eventStream) {
-		return m, nil
+		return m, nil, nil
 	}
-	text, err := io.ReadAll(io.LimitReader(r.Body, int64(mcpcheck.Limits.Bytes)+1))
+	text, err = io.ReadAll(io.LimitReader(r.Body, int64(mcpcheck.Limits.Bytes)+1))
 	switch {
 	case err != nil:
-		return m, err
+		return m, nil, err
 	case len(text) > mcpcheck.Limits.Bytes:
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(text), r.Body))
-		return m, nil
+		return m, text, nil
 	}
 	setBody(r, string(text))
 	m, _ = read(string(text))
-	return m, nil
+	return m, text, nil
 }
 
 func setBody(r *http.Request, text string) {
@@ -196,9 +200,9 @@ func setBody(r *http.Request, text string) {
 }
 
 // response returns a response of the proxy to a call.
-func response(r *http.Request, text string) *http.Response {
+func response(r *http.Request, status int, text string) *http.Response {
 	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header:        http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(text))}},
 		ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(text)),
 	}

@@ -292,17 +292,26 @@ func TestHTTPUsers(t *testing.T) {
 	require.Equal(t, callOf("1", "add", `{"ids":[1]}`), bodies[1])
 }
 
-// A body that is too long passes, and so does one in another coding or charset.
+// A body that is too long, or in another coding or charset, passes. Enforce refuses one that may
+// hold a call.
 func TestHTTPBodiesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	f := &fake{tool: addTool}
-	base, _ := front(t, f, modeEnforce)
+	base, _ := front(t, f, modeRepair)
+	strict, _ := front(t, f, modeEnforce)
 	long := callOf("1", "add", `{"idz":"`+strings.Repeat("x", mcpcheck.Limits.Bytes)+`"}`)
 	for name, body := range map[string]string{"long": long, "a byte order mark": "\ufeff" + callOf("1", "add", `{}`), "a batch": "[" + callOf("1", "add", `{}`) + "]", "bytes": "\x1f\x8b\xff"} {
 		post(t, base+"/mcp", body)
 		_, bodies := f.got()
 		require.Len(t, bodies, 1, name)
 		require.True(t, body == bodies[0], name)
+		status, text := post(t, strict+"/mcp", body)
+		_, bodies = f.got()
+		if name != "bytes" {
+			require.Equal(t, http.StatusBadRequest, status, name)
+			require.Contains(t, text, "cannot be validated by toolmend", name)
+			require.Empty(t, bodies, name)
+		}
 	}
 }
 
@@ -333,9 +342,9 @@ func TestHTTPByteIdentity(t *testing.T) {
 	defer up.Close()
 	to, err := url.Parse(up.URL)
 	require.NoError(t, err)
-	l, err := newLog("s", modeEnforce, "", nil)
+	l, err := newLog("s", modeRepair, "", nil)
 	require.NoError(t, err)
-	proxy := httptest.NewServer(local(newHandler(to, newChecker(modeEnforce, l))))
+	proxy := httptest.NewServer(local(newHandler(to, newChecker(modeRepair, l))))
 	defer proxy.Close()
 	r := rand.New(rand.NewPCG(7, 8))
 	for n := range 2000 {

@@ -42,7 +42,7 @@ type log struct {
 func newLog(source, mode, record string, steps *page.Steps) (*log, error) {
 	l := &log{source: source, mode: mode, start: time.Now(), steps: steps}
 	if steps != nil {
-		l.checker = report.NewChecker(argsvalidate.Options{UnknownTools: argsvalidate.PassUnknown})
+		l.checker = report.NewChecker(argsvalidate.Options{UnknownTools: argsvalidate.PassUnknown, Advanced: goDecodes})
 	}
 	if record == "" {
 		return l, nil

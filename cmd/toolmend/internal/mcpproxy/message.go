@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/mcpcheck"
@@ -27,10 +29,10 @@ type message struct {
 }
 
 // read reads a message. ok is false for a text that is not one JSON object
-// within the limits, such as a batch.
+// within the limits, such as a batch, or that some servers read differently.
 func read(text string) (m message, ok bool) {
 	doc, err := rawjson.Parse(text, mcpcheck.Limits)
-	if err != nil || doc.Root().Kind() != rawjson.Object {
+	if err != nil || doc.Root().Kind() != rawjson.Object || ambiguous(doc.Root(), "id", "method", "params") {
 		return message{}, false
 	}
 	root := doc.Root()
@@ -55,8 +57,55 @@ type call struct {
 	tool string
 	args string // JSON text; "{}" if the call has none
 
-	ambiguous bool // a server that ignores the case of keys may read other parameters
+	ambiguous bool // a server may read other parameters
 }
+
+// ambiguous reports whether an object has one of the keys in another letter case, which some
+// servers ignore.
+func ambiguous(object rawjson.Value, keys ...string) bool {
+	for m := range object.Each() {
+		if folded := rawjson.Fold(m.Key()); m.Key() != folded && slices.Contains(keys, folded) {
+			return true
+		}
+	}
+	return false
+}
+
+// callWord is the method of a call, in a text that may not be JSON.
+var callWord = regexp.MustCompile(`"tools\\?/call"`)
+
+// lastID is the id of a message that ends with it.
+var lastID = regexp.MustCompile(`"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+
+// maxEnd is how much of the beginning and of the end of an unread message is searched for its id.
+const maxEnd = 64 << 10
+
+// refuseUnread returns the response of enforce to a message that cannot be read, if it may hold
+// a call; "" if the message passes. end is the end of a message that begins with text.
+func (c *checker) refuseUnread(text, end []byte) string {
+	if c.mode != modeEnforce || !callWord.Match(text) {
+		return ""
+	}
+	var replies []string
+	if doc, err := rawjson.Parse(string(text), mcpcheck.Limits); err == nil && doc.Root().Kind() == rawjson.Array {
+		for m := range doc.Root().Each() {
+			if id := m.Get("id"); id.Exists() && m.Get("method").Exists() {
+				replies = append(replies, failure(id.Raw(), codeUnchecked, "the calls of a batch"+unread+"send each one by itself"))
+			}
+		}
+		return "[" + strings.Join(replies, ",") + "]"
+	}
+	text, id := bytes.TrimPrefix(text, []byte("\ufeff")), "null"
+	if doc, err := rawjson.Parse(rawjson.WholeMembers(string(text[:min(len(text), maxEnd)]), 0, maxEnd), rawjson.Limits{}); err == nil && idOf(doc.Root().Get("id")) != "" {
+		id = doc.Root().Get("id").Raw()
+	} else if found := lastID.FindSubmatch(end[max(0, len(end)-maxEnd):]); found != nil {
+		id = string(found[1])
+	}
+	return failure(id, codeUnchecked, "a message that is longer than 16 MiB, nested too deeply, not JSON, or has capital letters in \"method\", \"params\" or \"id\""+unread+"send a shorter or simpler call")
+}
+
+// unread is what refuseUnread says.
+const unread = " cannot be validated by toolmend, and the server did not get it: "
 
 // asCall returns the call of a message, or false if it is not a call that can be
 // answered.
@@ -70,10 +119,7 @@ func (m message) asCall() (call, bool) {
 	if args.Exists() {
 		c.args = strings.Clone(args.Raw())
 	}
-	for p := range params.Each() { // some servers ignore the case of keys
-		folded := rawjson.Fold(p.Key())
-		c.ambiguous = c.ambiguous || p.Key() != folded && (folded == "name" || folded == "arguments")
-	}
+	c.ambiguous = ambiguous(params, "name", "arguments")
 	return c, c.ambiguous || name.Kind() == rawjson.String
 }
 
@@ -116,7 +162,7 @@ const firstStateless = "2026-07-28"
 // so it gets an error.
 func (c call) refusal(text string) string {
 	if c.root.Get("params").Get("task").Exists() {
-		return c.failure(codeInvalid, text)
+		return failure(c.root.Get("id").Raw(), codeInvalid, text)
 	}
 	kind := ""
 	if c.root.Get("params").Get("_meta").Get(metaPrefix+"protocolVersion").Str() >= firstStateless {
@@ -131,9 +177,9 @@ const (
 	codeUnchecked = -32000
 )
 
-// failure returns an error of JSON-RPC as the response to a call.
-func (c call) failure(code int, text string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, c.root.Get("id").Raw(), code, rawjson.Quote(text))
+// failure returns an error of JSON-RPC as the response to the request with an id, in JSON.
+func failure(id string, code int, text string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, rawjson.Quote(text))
 }
 
 // listRequest returns a tools/list with an id of the proxy. It names the same

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +40,8 @@ type pipe struct {
 	bytes    int                  // of calls in followed and waiting
 	idle     chan struct{}        // see carriedOut
 
-	swallow bool // only for the goroutine that reads the server
+	swallow       bool   // only for the goroutine that reads the server
+	refused, tail []byte // only for the goroutine that reads the client: the beginning and the end of a line that is refused
 }
 
 // waitingCall is a call that waits until it can be decided, or refused.
@@ -79,7 +81,7 @@ func newPipe(ctx context.Context, c *checker, server, client io.Writer) *pipe {
 
 // fromClient passes everything that the client sends, until it closes its side.
 func (p *pipe) fromClient(r io.Reader) {
-	l := &lines{line: p.clientLine, part: p.server.writePart}
+	l := &lines{line: p.clientLine, part: p.clientPart}
 	_, _ = io.Copy(l, r)
 	if !l.long { // what has no line feed is the last thing that the server gets
 		<-p.carriedOut()
@@ -102,6 +104,9 @@ func (p *pipe) fromServer() *lines { return &lines{line: p.serverLine, part: p.s
 func (p *pipe) clientLine(line []byte) error {
 	m, ok := read(string(line))
 	if !ok {
+		if refusal := p.refuseUnread(line, line); refusal != "" {
+			return p.client.write([]byte(refusal + "\n"))
+		}
 		return p.server.write(line)
 	}
 	if m.method == methodCancelled {
@@ -121,7 +126,7 @@ func (p *pipe) clientLine(line []byte) error {
 		d.entry.notes = append(d.entry.notes, tooMany)
 		if d.forward == "" {
 			if d.stale {
-				d.refusal, d.entry.reply = c.failure(codeUnchecked, tooMany+unchecked), tooMany+unchecked
+				d.refusal, d.entry.reply = failure(c.root.Get("id").Raw(), codeUnchecked, tooMany+unchecked), tooMany+unchecked
 			}
 			p.log.add(d.entry)
 			return p.client.write([]byte(d.refusal + "\n"))
@@ -129,6 +134,24 @@ func (p *pipe) clientLine(line []byte) error {
 	}
 	p.expect(m, d.entry)
 	return p.server.write([]byte(d.forward))
+}
+
+// clientPart handles a part of a line of the client that is too long.
+func (p *pipe) clientPart(part []byte, first, last bool) error {
+	if first && p.refuseUnread(part, nil) != "" {
+		p.refused = part
+	}
+	if p.refused == nil {
+		return p.server.writePart(part, first, last)
+	}
+	p.tail = slices.Concat(p.tail, part[max(0, len(part)-maxEnd):])
+	p.tail = p.tail[max(0, len(p.tail)-maxEnd):]
+	if !last {
+		return nil
+	}
+	refusal := p.refuseUnread(p.refused, p.tail)
+	p.refused, p.tail = nil, nil
+	return p.client.write([]byte(refusal + "\n"))
 }
 
 // expect reads the response to a message of the client when it comes, if that is of

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	display "github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -33,9 +34,9 @@ const (
 //	opencode            {callID, tool, state: {input}}
 //	others              {id, name, arguments}
 var (
-	callHolders   = []string{"tool_call", "toolInvocation", "function", "functionCall", "function_call", "toolUse", "custom"}
-	callNames     = []string{"name", "toolName", "tool_name", "function", "tool"}
-	callArguments = []string{"arguments", "args", "input", "rawInput", "state/input", "raw_input"}
+	callHolders   = []string{"tool_call", "toolCall/value", "toolInvocation", "function", "functionCall", "function_call", "toolUse", "custom"}
+	callNames     = []string{"name", "toolName", "tool_name", "function_name", "function_call_name", "function", "tool"}
+	callArguments = []string{"arguments", "args", "input", "rawInput", "state/input", "raw_input", "tool_kwargs", "function_call_arguments_json"}
 	callIDs       = []string{"call_id", "callID", "toolCallId", "tool_call_id", "toolUseId", "id"}
 )
 
@@ -55,7 +56,7 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 		return middleware.ToolCall{ID: c.ID, Name: own.name, Kind: middleware.KindBuiltin, Arguments: text(v.Get(own.arguments))}, nil
 	}
 	for _, key := range callHolders {
-		if in := v.Get(key); in.Kind() == rawjson.Object {
+		if in := placeAt(v, key); in.Kind() == rawjson.Object {
 			v = in
 			if id := firstText(v, callIDs...); id != "" {
 				c.ID = id
@@ -121,7 +122,7 @@ func placeAt(v rawjson.Value, place string) rawjson.Value {
 func membersOf(v rawjson.Value) string {
 	var names []string
 	for m := range v.Each() {
-		if names = append(names, clip(m.Key())); len(names) == 12 {
+		if names = append(names, display.Clip(m.Key(), 40)); len(names) == 12 {
 			names = append(names, "…")
 			break
 		}
@@ -132,11 +133,10 @@ func membersOf(v rawjson.Value) string {
 	return strings.Join(names, ", ")
 }
 
-func clip(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "") + "…"
-	}
-	return s
+// callTypes are the types of records and blocks that are calls.
+var callTypes = []string{
+	"tool_use", "tool-call", "toolCall", "tool_call", "function_call", "custom_tool_call", "invalid_tool_call", "dynamic-tool", "tool-invocation",
+	"tool-input-available", "toolRequest",
 }
 
 // isCall reports whether a record or a block is surely a call: it says so, or it has a name
@@ -145,17 +145,15 @@ func isCall(v rawjson.Value) bool {
 	if v.Kind() != rawjson.Object || v.Get("providerExecuted").Raw() == "true" {
 		return false
 	}
-	switch kind := v.Get("type").Str(); {
-	case slices.Contains([]string{"tool_use", "tool-call", "toolCall", "tool_call", "function_call", "custom_tool_call", "invalid_tool_call", "dynamic-tool", "tool-invocation"}, kind):
+	switch kind := firstText(v, "type", "part_kind", "block_type", "content_type"); {
+	case slices.Contains(callTypes, kind), ownCalls[kind].name != "":
 		return true
-	case ownCalls[kind].name != "", v.Get("part_kind").Str() == "tool-call":
-		return true
-	case strings.HasPrefix(kind, "tool-"):
-		return v.Get("toolCallId").Exists() && !slices.Contains([]string{"tool-result", "tool-error", "tool-approval-request", "tool-approval-response", "tool-output-denied"}, kind)
+	case strings.HasPrefix(kind, "tool-"): // a part of a message has a state; a result or a piece of a stream has none
+		return v.Get("toolCallId").Exists() && v.Get("state").Exists()
 	case kind == "tool":
 		return v.Get("callID").Exists() && v.Get("tool").Kind() == rawjson.String
 	}
-	for _, key := range []string{"functionCall", "function_call", "toolUse"} {
+	for _, key := range []string{"functionCall", "function_call", "toolUse", "tool_call"} {
 		if v.Get(key).Kind() == rawjson.Object {
 			return true
 		}

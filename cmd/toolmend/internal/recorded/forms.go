@@ -15,17 +15,16 @@ import (
 )
 
 // form is a form of a record: where its request and its answer are. A place is the names
-// of members with / between them, and "" is the record itself. A string on the way may
-// hold JSON.
+// of members with / between them, and "" is the record itself. 0 is the first element of a
+// list. A string on the way may hold JSON.
 type form struct {
 	name    string                        // for messages
-	has     []string                      // places that each record of the form has, and with = their text
+	has     [][]sign                      // of each, a record of the form has one
 	is      func(rawjson.Value) bool      // another sign; nil: has is enough
 	read    func(*session, rawjson.Value) // reads a record; nil: the places below say what to read
 	across  bool                          // records of a file belong together
 	session bool                          // of an agent that worked for a person
-	local   bool                          // a call counts once in the file, whatever its id
-	pieces  bool                          // a message may be in several records, with the same id
+	lines   bool                          // of one such session in a file: a message may be in several, and a call counts once
 	request []string                      // the first that is there has the tools; else the record, else Toolsets
 	answer  []string                      // the first that is there is the answer: a response, a message, or messages
 	id      string                        // of the request, in the input of a batch
@@ -33,32 +32,71 @@ type form struct {
 	history bool                          // the answer is a conversation, and each message of the model in it is a turn
 }
 
+// sign is something that a record has, or does not have.
+type sign struct {
+	in, member string // the place of an object, and the name of its member
+	text       string // what is there; "": anything; a * at the begin or the end is any text
+	not        bool
+}
+
+// signs returns the signs in a text: "a b/c=x|!d" is a member a, and either a member c of b
+// with the text x or no member d.
+func signs(all string) (out [][]sign) {
+	for one := range strings.FieldsSeq(all) {
+		var any []sign
+		for s := range strings.SplitSeq(one, "|") {
+			place, text, _ := strings.Cut(s, "=")
+			place, not := strings.CutPrefix(place, "!")
+			last := strings.LastIndex(place, "/")
+			any = append(any, sign{place[:max(last, 0)], place[last+1:], text, not})
+		}
+		out = append(out, any)
+	}
+	return out
+}
+
+// on reports whether a record has the sign.
+func (s sign) on(v rawjson.Value) bool {
+	if s.in != "" {
+		v = find(v, s.in)
+	}
+	at := enter(v, s.member)
+	begin, end, open := strings.Cut(s.text, "*")
+	switch {
+	case s.text == "":
+		return (at.Exists() && at.Kind() != rawjson.Null) != s.not
+	case open:
+		return at.Kind() == rawjson.String && strings.HasPrefix(at.Str(), begin) && strings.HasSuffix(at.Str(), end)
+	}
+	return at.Str() == s.text
+}
+
 // forms are the forms, in the order in which they are tried. Recorded turns, which have
 // their calls at the top, are not among them.
 var forms = []form{
 	exchange,
 	// Anthropic, platform.claude.com/docs/en/api/retrieving-message-batch-results.
-	{name: "batch output of Anthropic", has: []string{"custom_id", "result"}, answer: []string{"result/message"}, id: "custom_id"},
+	{name: "batch output of Anthropic", has: signs("custom_id result"), answer: []string{"result/message"}, id: "custom_id"},
 	// OpenAI, platform.openai.com/docs/api-reference/batch/request-output.
-	{name: "batch output of OpenAI", has: []string{"custom_id", "response"}, answer: []string{"response/body"}, id: "custom_id"},
+	{name: "batch output of OpenAI", has: signs("custom_id response"), answer: []string{"response/body"}, id: "custom_id"},
 	// Gemini, ai.google.dev/gemini-api/docs/batch-api.
-	{name: "batch output of Gemini", has: []string{"key", "response"}, answer: []string{"response"}, id: "key"},
+	{name: "batch output of Gemini", has: signs("key response"), answer: []string{"response"}, id: "key"},
 	// LiteLLM: StandardLoggingPayload (docs.litellm.ai/docs/proxy/logging_spec), and rows of
 	// LiteLLM_SpendLogs with store_prompts_in_spend_logs (docs.litellm.ai/docs/proxy/ui_logs).
-	{name: "log of LiteLLM", has: []string{"proxy_server_request", "response"}, request: []string{"proxy_server_request/body", "proxy_server_request"}, answer: []string{"response"}},
-	{name: "log of LiteLLM", has: []string{"model_parameters", "response"}, request: []string{"model_parameters"}, answer: []string{"response"}},
-	{name: "response", has: []string{"response"}, answer: []string{"response/body", "response"}},
+	{name: "log of LiteLLM", has: signs("proxy_server_request response"), request: []string{"proxy_server_request/body", "proxy_server_request"}, answer: []string{"response"}},
+	{name: "log of LiteLLM", has: signs("model_parameters response"), request: []string{"model_parameters"}, answer: []string{"response"}},
+	{name: "response", has: signs("response"), answer: []string{"response/body", "response"}},
 	// Conversations: requests of OpenAI Chat, Anthropic and Ollama and the lines of OpenAI's
 	// fine-tuning (platform.openai.com/docs/api-reference/fine-tuning/chat-input), of Gemini,
 	// and of OpenAI Responses.
-	{name: "conversation", has: []string{"messages"}, answer: []string{"messages"}, history: true},
-	{name: "conversation of Gemini", has: []string{"contents"}, answer: []string{"contents"}, history: true},
-	{name: "conversation of OpenAI Responses", has: []string{"input", "tools"}, answer: []string{"input"}, history: true},
+	{name: "conversation", has: signs("messages"), answer: []string{"messages"}, history: true},
+	{name: "conversation of Gemini", has: signs("contents"), answer: []string{"contents"}, history: true},
+	{name: "conversation of OpenAI Responses", has: signs("input tools"), answer: []string{"input"}, history: true},
 }
 
 // exchange is what recorders of HTTP write. Vertex AI's batch prediction has the same members.
 var exchange = form{
-	name: "exchange", has: []string{"request"}, request: []string{"request/body", "request"}, answer: []string{"response/body", "response"}, whole: true,
+	name: "exchange", has: signs("request"), request: []string{"request/body", "request"}, answer: []string{"response/body", "response"}, whole: true,
 }
 
 // bare is the form of a response alone.
@@ -68,7 +106,7 @@ var bare = form{answer: []string{""}}
 func formOf(v rawjson.Value) *form {
 	for _, table := range [][]form{programs, forms} {
 		for i := range table {
-			if f := &table[i]; f.missing(v) == 0 && (f.is == nil || f.is(v)) {
+			if f := &table[i]; f.fits(v) {
 				return f
 			}
 		}
@@ -76,26 +114,30 @@ func formOf(v rawjson.Value) *form {
 	return nil
 }
 
-// missing returns how many of the places of a form a record does not have.
-func (f *form) missing(v rawjson.Value) (n int) {
-	for _, place := range f.has {
-		place, text, _ := strings.Cut(place, "=")
-		if at := find(v, place); !at.Exists() || text != "" && at.Str() != text {
-			n++
+// fits reports whether a record has the signs of a form.
+func (f *form) fits(v rawjson.Value) bool {
+	for _, any := range f.has {
+		if !slices.ContainsFunc(any, func(s sign) bool { return s.on(v) }) {
+			return false
 		}
 	}
-	return n
+	return f.is == nil || f.is(v)
 }
 
-// nearest returns the name of the form that a record of no form has most members of; "" if
-// it has none of any.
+// nearest returns the name of the form that a record of no form has most signs of; "" if
+// it has none of any. That a member is absent does not count.
 func nearest(v rawjson.Value) (name string) {
 	best := 0.0
 	for _, table := range [][]form{programs, forms} {
-		for i := range table {
-			f := &table[i]
-			if n := len(f.has); n > 0 && float64(n-f.missing(v))/float64(n) > best {
-				best, name = float64(n-f.missing(v))/float64(n), f.name
+		for _, f := range table {
+			n := 0
+			for _, any := range f.has {
+				if slices.ContainsFunc(any, func(s sign) bool { return !s.not && s.on(v) }) {
+					n++
+				}
+			}
+			if share := float64(n) / float64(max(len(f.has), 1)); share > best {
+				best, name = share, f.name
 			}
 		}
 	}
@@ -106,13 +148,14 @@ func nearest(v rawjson.Value) (name string) {
 // API and exports of traces do.
 func records(v rawjson.Value) (out []rawjson.Value) {
 	if attributes := v.Get("attributes"); attributes.Exists() {
-		if doc, err := rawjson.Parse(string(appendAny(nil, attributes)), lineLimits); err == nil {
-			v = doc.Root()
+		if in, ok := jsonIn(string(appendAny(nil, attributes))); ok {
+			v = in
 		}
 	}
+	v = undotted(v)
 	if formOf(v) == nil {
-		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "runs", "interactions"} {
-			if list := v.Get(key); list.Kind() == rawjson.Array {
+		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "data/spans", "runs", "interactions"} {
+			if list := placeAt(v, key); list.Kind() == rawjson.Array {
 				for e := range list.Each() {
 					out = append(out, records(e)...)
 				}
@@ -180,7 +223,7 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 	if !f.history {
 		turns, err = f.response(v, req, answer, sets)
 	}
-	if errors.Is(err, errFormat) || len(turns) == 0 && err == nil {
+	if (f != &bare || !v.Get("type").Exists()) && errors.Is(err, errFormat) || len(turns) == 0 && err == nil {
 		found, failed := conversation(answer)
 		switch {
 		case len(found) > 0 || failed != nil:
@@ -201,7 +244,7 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		}
 		t.NoTools = t.Tools == nil && !f.whole
 		t.Source = text(v.Get("source"))
-		t.Model = cmp.Or(firstText(v, "model", "gen_ai.request.model", "providedModelName", "provided_model_name"), t.Model, text(req.Get("model")))
+		t.Model = cmp.Or(firstAt(v, modelPlaces).Str(), t.Model, text(req.Get("model")))
 		t.ID = firstText(v, "id", "custom_id", "key", "request_id")
 	}
 	return turns, err
@@ -278,57 +321,60 @@ func conversation(list rawjson.Value) ([]Turn, error) {
 		s.messages(list)
 	}
 	var e *Error
-	err := s.err()
-	if errors.As(err, &e) {
-		err = e.Err
+	if len(s.errs) > 0 && errors.As(s.errs[0], &e) {
+		return s.take(), e.Err
 	}
-	return s.take(), err
+	return s.take(), nil
 }
 
 // hasCall reports whether a list begins with a call that no message is around.
 func hasCall(list rawjson.Value) bool {
-	for v := range list.Each() {
-		return !v.Get("role").Exists() && !isItem(v.Get("type").Str()) && isCall(v)
-	}
-	return false
+	v := firstOf(list)
+	return !v.Get("role").Exists() && !isItem(v.Get("type").Str()) && isCall(v)
 }
 
 // toolsIn are the tools of requests that thin returns, by the first format in which most
 // of them can be used.
 var toolsIn = schema.NewCache(64<<20, func(body []byte) ([]middleware.Tool, int) {
+	var candidates [][]middleware.Tool
+	for _, c := range codecs {
+		if req, err := c.DecodeRequest(body); err == nil {
+			candidates = append(candidates, req.Tools)
+		}
+	}
+	if in, ok := jsonIn(string(body)); ok {
+		candidates = append(candidates, tools(in.Get("tools")))
+	}
 	var best []middleware.Tool
 	most := 0
-	consider := func(tools []middleware.Tool) {
+	for _, tools := range candidates {
 		usable := 0
-		for i := range tools {
+		for i, t := range tools {
 			tools[i].Native = nil
-			if tools[i].Kind == middleware.KindFunction && tools[i].Name != "" {
-				usable++
-				if len(tools[i].Parameters) > 0 {
-					usable++
-				}
+			if t.Kind == middleware.KindFunction && t.Name != "" {
+				usable += 1 + min(1, len(t.Parameters))
 			}
 		}
 		if usable > most {
 			best, most = tools, usable
 		}
 	}
-	for _, c := range codecs {
-		if req, err := c.DecodeRequest(body); err == nil {
-			consider(req.Tools)
-		}
-	}
-	if doc, err := rawjson.Parse(string(body), lineLimits); err == nil {
-		consider(tools(doc.Root().Get("tools")))
-	}
 	return best, 8*len(body) + 1024
 })
 
-// toolPlaces are where records have the tools of the model: requests, OpenTelemetry, the AI
-// SDK, LangSmith, Google ADK, tau2 and promptfoo.
+// toolsOf returns the tools in the JSON of a list.
+func toolsOf(list string) []middleware.Tool {
+	return toolsIn.Get([]byte(`{"messages":[],"input":[],"contents":[],"tools":` + list + `}`))
+}
+
+// toolPlaces are where records have the tools of the model: requests, Bedrock's too,
+// OpenTelemetry, OpenInference, OpenLLMetry, the AI SDK, LangSmith, Google ADK, tau2,
+// promptfoo, and the logs of other platforms.
 var toolPlaces = []string{
-	"tools", "gen_ai.tool.definitions", "ai.prompt.tools", "extra/invocation_params/tools", "inputs/tools", "config/tools",
+	"tools", "toolConfig/tools", "gen_ai.tool.definitions", "llm/tools", "llm/request/functions", "ai.prompt.tools",
+	"extra/invocation_params/tools", "extra/invocation_params/functions", "inputs/tools", "config/tools",
 	"info/environment_info/tool_defs", "environment_info/tool_defs", "metadata/ai.prompt.tools", "metadata/attributes/ai.prompt.tools",
+	"metadata/tools", "tool_definitions", "properties/$ai_tools", "input/tools",
 }
 
 // thin returns the request of a record with nothing in it but what says how an answer is
@@ -344,11 +390,9 @@ func thin(v rawjson.Value) []byte {
 		out = fmt.Appendf(out, `,"tools":%s`, m.Raw())
 	}
 	var shown []string
-	if v.Kind() == rawjson.Array { // Langfuse's handler for LangChain puts the tools among the messages
-		for m := range v.Each() {
-			if t := m.Get("content"); t.Get("type").Str() == "function" && m.Get("role").Str() == "tool" {
-				shown = append(shown, t.Raw())
-			}
+	for m := range v.Each() { // Langfuse's handler for LangChain puts the tools among the messages
+		if t := m.Get("content"); v.Kind() == rawjson.Array && m.Get("role").Str() == "tool" && t.Get("type").Str() == "function" {
+			shown = append(shown, t.Raw())
 		}
 	}
 	if len(shown) > 0 {
@@ -361,15 +405,34 @@ func thin(v rawjson.Value) []byte {
 func find(v rawjson.Value, place string) rawjson.Value {
 	for place != "" {
 		key, rest, _ := strings.Cut(place, "/")
-		v, place = v.Get(key), rest
-		if s := strings.TrimSpace(v.Str()); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
-			if doc, err := rawjson.Parse(s, lineLimits); err == nil {
-				v = doc.Root()
-			}
-		}
+		v, place = decoded(enter(v, key)), rest
 	}
 	if v.Kind() == rawjson.Null {
 		return rawjson.Value{}
+	}
+	return v
+}
+
+// enter returns a member of an object, or the first element of a list.
+func enter(v rawjson.Value, key string) rawjson.Value {
+	if key == "0" && v.Kind() == rawjson.Array {
+		return firstOf(v)
+	}
+	return v.Get(key)
+}
+
+// decoded returns a value, or the JSON in a text.
+func decoded(v rawjson.Value) rawjson.Value {
+	for v.Kind() == rawjson.String {
+		s := strings.TrimSpace(v.Str())
+		if s == "" || !strings.Contains(`{["`, s[:1]) {
+			break
+		}
+		in, ok := jsonIn(s)
+		if !ok {
+			break
+		}
+		v = in
 	}
 	return v
 }

@@ -3,6 +3,7 @@ package recorded_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,9 +16,9 @@ import (
 // examples is the directory of the examples of forms, which docs/reports/forms.md shows.
 const examples = "../../../../examples/check/forms"
 
-// form reads an example, and the file of its tools if there is one, and returns the turns of
+// form reads an example, with the file of its tools if there is one, and returns the turns of
 // all lines.
-func form(t *testing.T, name string) (out []recorded.Turn) {
+func form(t *testing.T, name string) []recorded.Turn {
 	t.Helper()
 	var sets *recorded.Toolsets
 	stem, _, _ := strings.Cut(name, ".")
@@ -28,6 +29,11 @@ func form(t *testing.T, name string) (out []recorded.Turn) {
 			require.NoError(t, err)
 		}
 	}
+	return formWith(t, name, sets)
+}
+
+func formWith(t *testing.T, name string, sets *recorded.Toolsets) (out []recorded.Turn) {
+	t.Helper()
 	f, err := os.Open(filepath.Join(examples, name))
 	require.NoError(t, err)
 	defer f.Close()
@@ -43,6 +49,14 @@ func form(t *testing.T, name string) (out []recorded.Turn) {
 		}
 		out = append(out, got...)
 	}
+}
+
+// withoutSchemas are the examples that do not have the schemas of the tools.
+var withoutSchemas = []string{
+	"ai-sdk-ui.json", "ai-sdk.json", "atif.json", "autogen.json", "calls.json", "claude-code.jsonl", "cline.json", "copilot-chat.json", "copilot-cli.jsonl",
+	"cursor.jsonl", "gemini-cli.json", "google-adk.json", "goose.jsonl", "haystack.json", "kimi.jsonl", "langchain.json", "llamaindex.json",
+	"mini-swe-agent.json", "openai-agents.jsonl", "openai-evals.jsonl", "opencode.json", "openhands.json", "otel-tools.jsonl", "pi.jsonl",
+	"pydantic-ai.json", "qwen-code.jsonl", "semantic-kernel.json", "swe-agent.traj", "tau-bench.json",
 }
 
 func exists(path string) bool {
@@ -66,6 +80,12 @@ func TestForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := form(t, name)
+			if slices.Contains(withoutSchemas, name) {
+				require.True(t, got[0].NoTools)
+				sets, err := recorded.OpenToolsets(filepath.Join(examples, "add.tools.json"))
+				require.NoError(t, err)
+				got = formWith(t, name, sets)
+			}
 			require.Len(t, got, 2)
 			for i, arguments := range []string{`{"x": 1.0}`, `{"x": "two"}`} {
 				require.Len(t, got[i].Calls, 1)
@@ -80,7 +100,7 @@ func TestForms(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, 19, n)
+	require.Equal(t, 68, n)
 }
 
 func TestMembersOfForms(t *testing.T) {
@@ -194,4 +214,13 @@ func TestToolsOfAFile(t *testing.T) {
 	require.Equal(t, []string{"z{}"}, of(`{"request":{"tools":[{"name":"z","parameters":{}}]},"response":{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x"}}]}}`))
 	require.Empty(t, of(`{"request":{"messages":[]},"response":{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"x"}}]}}]}}`), "a request without tools had none")
 	require.Equal(t, []string{"z{}"}, of(`{`+calls+`,"tools":[{"name":"z","parameters":{}}]}`))
+}
+
+// A recording of the gateway has the tools of its requests. Some requests have none.
+func TestToolsOfRecording(t *testing.T) {
+	t.Parallel()
+	sets, err := recorded.ReadToolsets("f", strings.NewReader(`{"tool_calls":[],"tools":[]}
+{"tool_calls":[{"name":"x","arguments":"{}"}],"tools":[{"name":"x","parameters":{"type":"object"}},{"name":"y"}]}`))
+	require.NoError(t, err)
+	require.Equal(t, []middleware.Tool{{Name: "x", Parameters: []byte(`{"type":"object"}`)}, {Name: "y"}}, sets.Tools())
 }

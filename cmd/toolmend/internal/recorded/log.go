@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -56,20 +57,22 @@ type lineOrError struct {
 
 // push puts a result behind the others, and in front of it a line that is not JSON.
 func (r *Reader) push(l Line, err error) {
-	if r.cut != nil {
-		r.queue = append(r.queue, lineOrError{*r.cut, nil})
-		r.cut = nil
-	}
+	r.flush()
 	r.queue = append(r.queue, lineOrError{l, err})
+}
+
+// flush queues a line that is not JSON.
+func (r *Reader) flush() {
+	if r.cut != nil {
+		r.queue, r.cut = append(r.queue, lineOrError{*r.cut, nil}), nil
+	}
 }
 
 // look reads a line that belongs to a session, or passes it on.
 func (r *Reader) look(l Line) {
 	doc, err := rawjson.Parse(string(l.Text), lineLimits)
 	if err != nil {
-		if r.cut != nil {
-			r.queue = append(r.queue, lineOrError{*r.cut, nil})
-		}
+		r.flush()
 		r.cut = &l // it may be the last one
 		return
 	}
@@ -79,8 +82,8 @@ func (r *Reader) look(l Line) {
 	switch {
 	case s.takes(l.value):
 		l = Line{File: l.File, N: l.N, skip: SkippedNoCalls}
-	case s.form != nil && s.form.session && !isRecorded(l.value) && formOf(l.value) == nil && !bareAnswer(l.value):
-		l = Line{File: l.File, N: l.N, skip: Skipped("of type " + display.Visible(display.Clip(typeOf(l.value), 40), false))}
+	case s.form != nil && (s.form.session || s.form.lines) && !isRecorded(l.value) && formOf(l.value) == nil && !bareAnswer(l.value):
+		l = Line{File: l.File, N: l.N, skip: Skipped("of type " + display.Visible(display.Clip(cmp.Or(l.value.Get("type").Str(), "(none)"), 40), false))}
 	}
 	r.push(l, nil)
 }
@@ -89,12 +92,10 @@ func (r *Reader) look(l Line) {
 func (r *Reader) finish() {
 	r.ended = true
 	s := r.session
-	if r.cut != nil {
-		if s.form != nil && r.unended && endsEarly(r.cut.Text) {
-			r.cut.skip = SkippedCut
-		}
-		r.queue, r.cut = append(r.queue, lineOrError{*r.cut, nil}), nil
+	if r.cut != nil && s.form != nil && r.unended && endsEarly(r.cut.Text) {
+		r.cut.skip = SkippedCut
 	}
+	r.flush()
 	for _, t := range s.take() {
 		r.push(Line{File: r.file, N: t.Line, turn: &t}, nil)
 	}
@@ -104,14 +105,6 @@ func (r *Reader) finish() {
 	for _, err := range s.errs {
 		r.push(Line{}, err)
 	}
-}
-
-// typeOf returns what a record of no form says about itself.
-func typeOf(v rawjson.Value) string {
-	if kind := v.Get("type").Str(); kind != "" {
-		return kind
-	}
-	return "(none)"
 }
 
 // bareAnswer reports whether a record may be the answer of a provider.
@@ -150,12 +143,8 @@ func (s *session) takes(v rawjson.Value) bool {
 // Describe says what a record of no form looks like: its members, and the form that it is
 // nearest to. It shows no values.
 func (l Line) Describe() string {
-	v := l.value
-	if doc, err := rawjson.Parse(string(l.Text), lineLimits); err == nil && !v.Exists() {
-		v = doc.Root()
-	}
-	out := "the first such record has the members " + display.Visible(membersOf(v), false)
-	if near := nearest(v); near != "" {
+	out := "the first such record has the members " + display.Visible(membersOf(l.value), false)
+	if near := nearest(l.value); near != "" {
 		out += "; the nearest form is " + near
 	}
 	return out

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"errors"
@@ -21,98 +22,81 @@ var programs []form
 
 func init() { // the readers use the table
 	programs = []form{
-		{name: "Codex rollout", has: []string{"timestamp", "type", "payload"}, session: true, local: true, read: (*session).codex},
-		{name: "Codex rollout", has: []string{"record_type"}, session: true, local: true},
-		{name: "output of codex exec --json", has: []string{"type", "item/type"}, is: func(v rawjson.Value) bool { return strings.HasPrefix(v.Get("type").Str(), "item.") }, read: func(s *session, v rawjson.Value) {
+		{name: "Codex rollout", has: signs("payload type timestamp|type=session_meta|type=response_item"), lines: true, read: (*session).codex},
+		{name: "Codex rollout", has: signs("record_type"), lines: true},
+		{name: "Codex rollout", has: signs("session items"), lines: true, read: messagesAt("items")},
+		{name: "output of codex exec --json", has: signs("type=item.* item/type"), read: func(s *session, v rawjson.Value) {
 			if kind := v.Get("item").Get("type").Str(); kind == "mcp_tool_call" || kind == "command_execution" {
 				s.fail(errors.New("the output of codex exec --json does not have the calls as the model sent them: read the rollout in ~/.codex/sessions"))
 			}
 		}},
-		{name: "HAR", has: []string{"log/entries"}, read: func(s *session, v rawjson.Value) { s.each(v.Get("log").Get("entries")) }},
-		{name: "recorded HTTP", has: []string{"request/method", "request/url", "response"}, read: (*session).http},
-		{name: "recorded HTTP", has: []string{"request/method", "request/uri", "response"}, read: (*session).http},
-		{name: "MCP recording", is: func(v rawjson.Value) bool { return len(mcpIn(v)) > 0 }, read: func(s *session, v rawjson.Value) {
-			for _, m := range mcpIn(v) {
-				s.mcp(m)
-			}
-		}},
-		{name: "promptfoo results", has: []string{"results/results"}, read: func(s *session, v rawjson.Value) {
+		{name: "HAR", has: signs("log/entries"), read: recordsAt("log/entries")},
+		{name: "recorded HTTP", has: signs("request/method request/url|request/uri response"), read: (*session).http},
+		{name: "MCP recording", is: func(v rawjson.Value) bool { return len(mcpIn(v)) > 0 }, read: (*session).mcp},
+		{name: "promptfoo results", has: signs("results/results"), read: func(s *session, v rawjson.Value) {
 			for p := range v.Get("config").Get("providers").Each() {
 				s.tools = append(s.tools, toolsIn.Get(thin(p))...)
 			}
 			s.each(v.Get("results").Get("results"))
 		}},
-		{name: "promptfoo results", has: []string{"promptIdx", "response"}, read: func(s *session, v rawjson.Value) {
-			s.model = text(v.Get("provider").Get("id"))
-			s.blocks(v.Get("response").Get("output"))
-		}},
-		{name: "LangSmith runs", has: []string{"run_type"}, read: (*session).run},
-		{name: "LangSmith runs", is: func(v rawjson.Value) bool {
-			return hasAny(v.Get("post"), "run_type") || hasAny(v.Get("patch"), "trace_id")
-		}, read: func(s *session, v rawjson.Value) {
-			for _, key := range []string{"post", "patch"} {
-				for r := range v.Get(key).Each() {
-					s.run(r)
-				}
-			}
-		}},
-		{name: "OpenInference spans", is: func(v rawjson.Value) bool {
-			return v.Get("openinference.span.kind").Exists() || len(nested(v, "llm.output_messages")) > 0
-		}, read: (*session).openInference},
-		{name: "AI SDK telemetry", has: []string{"ai.response.toolCalls"}, read: func(s *session, v rawjson.Value) {
-			s.model = firstText(v, "gen_ai.response.model", "ai.model.id")
-			s.blocks(v.Get("ai.response.toolCalls"))
-		}},
-		{name: "OpenLLMetry spans", is: func(v rawjson.Value) bool { return len(nested(v, "gen_ai.completion")) > 0 }, read: func(s *session, v rawjson.Value) {
-			s.model = firstText(v, "gen_ai.request.model", "gen_ai.response.model")
-			s.messages(listOf(nested(v, "gen_ai.completion")))
-		}},
-		{name: "OpenTelemetry", has: []string{"gen_ai.output.messages"}, answer: []string{"gen_ai.output.messages"}},
-		{name: "OpenTelemetry tool spans", has: []string{"gen_ai.tool.name", "gen_ai.tool.call.arguments"}, read: func(s *session, v rawjson.Value) {
+		{name: "promptfoo results", has: signs("promptIdx|provider/id response"), read: blocksAt("response/output")},
+		{name: "LangSmith runs", has: signs("run_type|trace_id run_type|outputs"), read: (*session).run},
+		{name: "LangSmith runs", has: signs("post/0/run_type|patch/0/trace_id"), read: recordsAt("post", "patch")},
+		{name: "OpenInference spans", has: signs("openinference.span.kind|openinference/span/kind|llm/output_messages"), read: (*session).openInference},
+		{name: "AI SDK telemetry", has: signs("ai.response.toolCalls"), read: blocksAt("ai.response.toolCalls")},
+		{name: "OpenLLMetry spans", has: signs("gen_ai/completion|llm/completions"), read: messagesAt("gen_ai/completion", "llm/completions")},
+		{name: "OpenTelemetry", has: signs("gen_ai.output.messages"), answer: []string{"gen_ai.output.messages"}},
+		{name: "OpenTelemetry tool spans", has: signs("gen_ai.tool.name gen_ai.tool.call.arguments"), read: func(s *session, v rawjson.Value) {
 			s.late = append(s.late, &Turn{Line: s.line, NoTools: true, Outcomes: []Outcome{""}, Calls: []middleware.ToolCall{{
 				ID: text(v.Get("gen_ai.tool.call.id")), Name: text(v.Get("gen_ai.tool.name")), Arguments: text(v.Get("gen_ai.tool.call.arguments")),
 			}}})
 		}},
-		{name: "Langfuse", has: []string{"type=GENERATION", "output"}, request: []string{"input"}, answer: []string{"output"}},
-		{name: "tau2 results", has: []string{"simulations"}, read: func(s *session, v rawjson.Value) {
-			s.model = text(find(v, "info/agent_info/llm"))
-			s.each(v.Get("simulations"))
-		}},
-		{name: "Inspect log", has: []string{"eval", "samples"}, read: func(s *session, v rawjson.Value) {
-			s.model = text(v.Get("eval").Get("model"))
-			s.each(v.Get("samples"))
-		}},
-		{name: "Inspect sample", has: []string{"epoch", "messages"}, is: func(v rawjson.Value) bool { return v.Get("events").Exists() || v.Get("target").Exists() }, read: (*session).sample},
-		{name: "ShareGPT", has: []string{"conversations"}, read: (*session).shareGPT},
-		{name: "xLAM", has: []string{"answers", "tools", "query"}, read: (*session).xlam},
-		{name: "Gemini CLI session", has: []string{"sessionId", "messages"}, is: func(v rawjson.Value) bool {
-			first := firstOf(v.Get("messages"))
-			return v.Get("projectHash").Exists() || !first.Get("role").Exists() && slices.Contains([]string{"gemini", "user"}, first.Get("type").Str())
-		}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("messages")) }},
-		{name: "Gemini CLI session", has: []string{"type=gemini", "content"}, session: true, local: true, pieces: true, read: (*session).message},
-		{name: "Gemini CLI session", has: []string{"$set"}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("$set").Get("messages")) }},
-		{name: "opencode export", has: []string{"info", "messages"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("messages"), "parts") }, session: true, local: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("messages")) }},
-		{name: "output of opencode run --format json", has: []string{"sessionID", "part"}, session: true, local: true, read: func(s *session, v rawjson.Value) {
-			if part := v.Get("part"); part.Get("type").Str() == "tool" {
-				s.open = nil
-				s.item(part)
+		{name: "Langfuse", has: signs("type=GENERATION output"), request: []string{"input"}, answer: []string{"output"}},
+		{name: "Bedrock invocation log", has: signs("modelId output/outputBodyJson !output/outputBodyJson/0"), request: []string{"input/inputBodyJson"}, answer: []string{"output/outputBodyJson"}},
+		{name: "log of Helicone", has: signs("request_body response_body"), request: []string{"request_body"}, answer: []string{"response_body"}},
+		{name: "span of Braintrust", has: signs("span_attributes/type=llm output"), request: []string{"metadata"}, answer: []string{"output"}},
+		{name: "span of Opik", has: signs("type=llm input output"), request: []string{"input"}, answer: []string{"output"}},
+		{name: "event of PostHog", has: signs("properties/$ai_output_choices"), answer: []string{"properties/$ai_output_choices"}},
+		{name: "span of MLflow", has: signs(`mlflow.spanOutputs mlflow.spanType="CHAT_MODEL"|mlflow.spanType="LLM"`), request: []string{"mlflow.spanInputs"}, answer: []string{"mlflow.spanOutputs"}},
+		{name: "span of MLflow", has: signs("mlflow.spanType")}, // repeats the calls
+		{name: "trace of OpenAI Agents", has: signs("object=trace.span span_data/type=generation"), read: messagesAt("span_data/output")},
+		{name: "trace of OpenAI Agents", has: signs("object=trace.span|object=trace id")}, // likewise
+		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"), read: func(s *session, v rawjson.Value) {
+			for _, key := range []string{"preferred_output", "non_preferred_output", "chosen", "rejected", "completion"} {
+				s.messages(v.Get(key))
 			}
 		}},
-		{name: "opencode part", has: []string{"type=tool", "callID", "tool"}, session: true, local: true, read: (*session).item},
-		{name: "OpenHands events", has: []string{"kind=ActionEvent", "tool_call"}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "tau2 results", has: signs("simulations"), read: recordsAt("simulations")},
+		{name: "tau-bench results", has: signs("task_id traj"), read: messagesAt("traj")},
+		{name: "Inspect log", has: signs("eval samples"), read: recordsAt("samples")},
+		{name: "Inspect sample", has: signs("epoch messages events|target"), read: (*session).sample},
+		{name: "ShareGPT", has: signs("conversations"), read: (*session).shareGPT},
+		{name: "xLAM", has: signs("answers tools"), read: (*session).xlam},
+		{name: "Gemini CLI session", has: signs("messages sessionId projectHash|messages/0/type=gemini|messages/0/type=user projectHash|!messages/0/role"), lines: true, read: messagesAt("messages")},
+		{name: "Gemini CLI session", has: signs("type=gemini content"), lines: true, read: (*session).message},
+		{name: "Gemini CLI session", has: signs("$set"), lines: true, read: messagesAt("$set/messages")},
+		{name: "opencode export", has: signs("info messages/0/parts"), lines: true, read: messagesAt("messages")},
+		{name: "output of opencode run --format json", has: signs("sessionID part"), lines: true, read: func(s *session, v rawjson.Value) {
+			if part := v.Get("part"); part.Get("type").Str() == "tool" {
+				s.single(part)
+			}
+		}},
+		{name: "opencode part", has: signs("type=tool callID tool"), lines: true, read: (*session).item},
+		{name: "OpenHands events", has: signs("kind=ActionEvent tool_call"), lines: true, read: func(s *session, v rawjson.Value) {
 			s.add(s.turn(text(v.Get("llm_response_id")), ""), v)
 		}},
-		{name: "OpenHands events", is: func(v rawjson.Value) bool {
-			return v.Get("source").Kind() == rawjson.String && (v.Get("action").Kind() == rawjson.String || v.Get("observation").Kind() == rawjson.String || strings.HasSuffix(v.Get("kind").Str(), "Event"))
-		}, session: true, local: true, pieces: true, read: (*session).openHands},
-		{name: "trajectory", has: []string{"history"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("history"), "role", "source") }, session: true, read: func(s *session, v rawjson.Value) { s.each(v.Get("history")) }},
-		{name: "trajectory", has: []string{"trajectory_format", "messages"}, session: true, read: func(s *session, v rawjson.Value) { s.messages(v.Get("messages")) }},
-		{name: "OpenHands trajectory", has: []string{"trajectory"}, is: func(v rawjson.Value) bool { return hasAny(v.Get("trajectory"), "source") }, session: true, read: func(s *session, v rawjson.Value) { s.each(v.Get("trajectory")) }},
-		{name: "Copilot CLI session", has: []string{"type=assistant.message", "data"}, session: true, local: true, pieces: true, read: (*session).message},
-		{name: "Copilot CLI session", has: []string{"type=tool.execution_complete", "data"}, session: true, local: true, read: func(s *session, v rawjson.Value) {
+		{name: "OpenHands events", has: signs("source=* action=*|observation=*|kind=*Event"), lines: true, read: (*session).openHands},
+		{name: "trajectory", has: signs("history/0/role|history/0/source"), session: true, read: recordsAt("history")},
+		{name: "trajectory", has: signs("trajectory_format messages"), session: true, read: messagesAt("messages")},
+		{name: "OpenHands trajectory", has: signs("trajectory/0/source"), session: true, read: recordsAt("trajectory")},
+		{name: "ATIF trajectory", has: signs("schema_version agent steps"), session: true, read: messagesAt("steps")},
+		{name: "Copilot CLI session", has: signs("type=assistant.message data"), lines: true, read: (*session).message},
+		{name: "Copilot CLI session", has: signs("type=tool.execution_complete data"), lines: true, read: func(s *session, v rawjson.Value) {
 			s.result(v.Get("data"), text(v.Get("data").Get("toolCallId")))
 		}},
-		{name: "Kimi session", has: []string{"type=context.append_loop_event", "event"}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) {
+		{name: "Copilot chat", has: signs("requests/0/result|requests/0/response"), session: true, read: recordsAt("requests")},
+		{name: "Copilot chat", has: signs("message result/metadata"), session: true, read: messagesAt("result/metadata/toolCallRounds")},
+		{name: "Kimi session", has: signs("type=context.append_loop_event event"), lines: true, read: func(s *session, v rawjson.Value) {
 			switch e := v.Get("event"); e.Get("type").Str() {
 			case "tool.call":
 				s.add(s.turn(text(e.Get("stepUuid")), ""), e)
@@ -120,51 +104,56 @@ func init() { // the readers use the table
 				s.result(e.Get("result"), text(e.Get("toolCallId")))
 			}
 		}},
-		{name: "Kimi session", has: []string{"message/type=ToolCall", "message/payload"}, session: true, local: true, read: func(s *session, v rawjson.Value) {
-			s.open = nil
-			s.item(v.Get("message").Get("payload"))
+		{name: "Kimi session", has: signs("message/type=ToolCall message/payload"), lines: true, read: func(s *session, v rawjson.Value) {
+			s.single(v.Get("message").Get("payload"))
 		}},
-		{name: "Kimi session", has: []string{"message/type=ToolCallPart", "message/payload"}, session: true, local: true, read: func(s *session, v rawjson.Value) {
+		{name: "Kimi session", has: signs("message/type=ToolCallPart message/payload"), lines: true, read: func(s *session, v rawjson.Value) {
 			if n := len(s.turns); n > 0 {
 				s.turns[n-1].rest = append(s.turns[n-1].rest, text(v.Get("message").Get("payload").Get("arguments_part"))...)
 			}
 		}},
-		{name: "pydantic-ai messages", has: []string{"kind", "parts"}, read: (*session).message},
-		{name: "AutoGen messages", has: []string{"type=ToolCallRequestEvent", "content"}, read: func(s *session, v rawjson.Value) { s.blocks(v.Get("content")) }},
-		{name: "OpenAI Evals output", has: []string{"sample/output"}, read: func(s *session, v rawjson.Value) {
-			s.messages(v.Get("sample").Get("output"))
-		}},
-		{name: "session of Claude Code, Qwen Code or pi", is: func(v rawjson.Value) bool {
-			m := v.Get("message")
-			return m.Kind() == rawjson.Object && (m.Get("role").Exists() || m.Get("content").Exists()) && slices.Contains([]string{"assistant", "user", "message", "context.append_message"}, v.Get("type").Str())
-		}, has: []string{"type", "message"}, session: true, local: true, pieces: true, read: func(s *session, v rawjson.Value) {
-			if v.Get("type").Str() != "context.append_message" { // Kimi repeats the calls there
-				s.message(v)
-			}
-		}},
-		{name: "Cursor transcript", has: []string{"role", "message/content"}, session: true, local: true, read: (*session).message},
-		{name: "LangChain messages", has: []string{"lc", "kwargs"}, read: (*session).message},
-		{name: "LangChain messages", is: func(v rawjson.Value) bool {
-			return slices.Contains([]string{"ai", "human", "AIMessageChunk", "tool", "system"}, v.Get("type").Str()) && (v.Get("data").Kind() == rawjson.Object || v.Get("content").Exists() && !v.Get("role").Exists())
-		}, read: (*session).message},
-		{name: "message", has: []string{"role"}, is: func(v rawjson.Value) bool {
-			return !v.Get("stop_reason").Exists() && (v.Get("content").Exists() || v.Get("parts").Exists() || v.Get("tool_calls").Exists())
-		}, read: (*session).message},
+		{name: "Kimi session", has: signs("type=context.append_message"), lines: true}, // repeats the calls
+		{name: "pydantic-ai messages", has: signs("kind parts"), read: (*session).message},
+		{name: "AutoGen messages", has: signs("type=ToolCallRequestEvent content"), read: (*session).message},
+		{name: "OpenAI Evals output", has: signs("sample/output"), read: messagesAt("sample/output")},
+		{name: "Google ADK session", has: signs("events/0/author"), read: messagesAt("events")},
+		{name: "session of Claude Code, Qwen Code or pi", has: signs("message/role|message/content type=assistant|type=user|type=message|type=message_end"), lines: true, read: (*session).message},
+		{name: "Cursor transcript", has: signs("role message/content"), lines: true, read: (*session).message},
+		{name: "LangChain messages", has: signs("lc kwargs"), read: (*session).message},
+		{name: "LangChain messages", has: signs("data|content data|!role type=ai|type=human|type=AIMessageChunk|type=tool|type=system"), read: (*session).message},
+		{name: "LangChain results", has: signs("generations"), read: (*session).answer},
+		{name: "message", has: signs("role content|parts|tool_calls !stop_reason"), read: (*session).message},
 		{name: "item of OpenAI Responses", is: func(v rawjson.Value) bool { return isItem(v.Get("type").Str()) }, read: (*session).item},
-		{name: "list of calls", is: func(v rawjson.Value) bool { return !v.Get("tools").Exists() && isCall(v) }, read: func(s *session, v rawjson.Value) {
-			s.open = nil
-			s.item(v)
-		}},
+		{name: "list of calls", is: func(v rawjson.Value) bool { return !v.Get("tools").Exists() && isCall(v) }, read: (*session).single},
 	}
 	for i := range programs {
 		programs[i].across = true
 	}
 }
 
-// hasAny reports whether a list begins with an object with one of some members.
-func hasAny(list rawjson.Value, keys ...string) bool {
-	first := firstOf(list)
-	return slices.ContainsFunc(keys, func(key string) bool { return first.Get(key).Exists() })
+// messagesAt returns what reads the messages at the first of some places that is there.
+func messagesAt(places ...string) func(*session, rawjson.Value) {
+	return func(s *session, v rawjson.Value) { s.messages(firstAt(v, places)) }
+}
+
+// recordsAt returns what reads the records in lists.
+func recordsAt(places ...string) func(*session, rawjson.Value) {
+	return func(s *session, v rawjson.Value) {
+		for _, place := range places {
+			s.each(find(v, place))
+		}
+	}
+}
+
+// blocksAt returns what reads calls, messages or a text with calls.
+func blocksAt(place string) func(*session, rawjson.Value) {
+	return func(s *session, v rawjson.Value) { s.blocks(find(v, place)) }
+}
+
+// single reads a call that is a turn of its own.
+func (s *session) single(v rawjson.Value) {
+	s.open = nil
+	s.item(v)
 }
 
 // firstOf returns the first element of a list.
@@ -186,21 +175,32 @@ func (s *session) each(list rawjson.Value) {
 	}
 }
 
-// record reads a record of one of the programs' forms, and returns false if it has none.
+// modelPlaces are where records have the name of the model.
+var modelPlaces = []string{
+	"model", "gen_ai.request.model", "gen_ai.response.model", "ai.model.id", "llm/model_name", "providedModelName", "provided_model_name", "modelId",
+	"extra/invocation_params/model", "extra/metadata/ls_model_name", "inputs/model", "provider/id", "info/agent_info/llm", "eval/model", "metadata/model",
+	"sample/model", "agent/model_name", "span_data/model", "llm_output/model_name", "properties/$ai_model",
+}
+
+// record reads a record of one of the programs' forms, and returns false if it has none. The
+// tools and the model of a record are of the records in it, too.
 func (s *session) record(v rawjson.Value) bool {
 	f := formOf(v)
 	if f == nil {
 		return false
 	}
-	s.form, s.local, s.session = f, f.local, s.session || f.session
-	if f.read != nil {
-		if firstAt(v, toolPlaces).Exists() {
-			before := s.tools
-			if found := toolsIn.Get(thin(v)); found != nil {
-				s.tools = found
-			}
-			defer func() { s.tools = before }()
+	s.form, s.local, s.session = f, f.lines, s.session || f.session || f.lines
+	if model := firstAt(v, modelPlaces).Str(); model != "" {
+		defer func(before string) { s.model = before }(s.model)
+		s.model = model
+	}
+	if firstAt(v, toolPlaces).Exists() {
+		if found := toolsIn.Get(thin(v)); found != nil {
+			defer func(before []middleware.Tool) { s.tools = before }(s.tools)
+			s.tools = found
 		}
+	}
+	if f.read != nil {
 		f.read(s, v)
 	} else if len(f.answer) > 0 {
 		turns, err := f.turns(v, nil)
@@ -241,39 +241,32 @@ func (s *session) openHands(v rawjson.Value) {
 		return
 	}
 	for c := range answer.Get("choices").Each() {
-		s.calls(s.turn(text(answer.Get("id")), text(answer.Get("model"))), c.Get("message"), "")
+		s.calls(s.turn(text(answer.Get("id")), text(answer.Get("model"))), c.Get("message"))
 	}
 }
 
 // run reads a run of LangSmith. Only the runs of models count, or the root where it is alone.
+// The end of a run may be a record of its own.
 func (s *session) run(v rawjson.Value) {
 	id := text(v.Get("id"))
-	if found := toolsIn.Get(thin(v)); found != nil {
-		s.runTools[id] = found
-	}
-	kept, model := s.tools, s.model
-	if found := s.runTools[id]; found != nil {
+	if firstAt(v, toolPlaces).Exists() {
+		s.runTools[id] = s.tools
+	} else if found := s.runTools[id]; found != nil {
+		defer func(before []middleware.Tool) { s.tools = before }(s.tools)
 		s.tools = found
 	}
-	s.model = cmp.Or(text(find(v, "extra/invocation_params/model")), text(find(v, "extra/metadata/ls_model_name")), text(find(v, "inputs/model")))
 	if kind := text(v.Get("run_type")); kind != "" {
 		s.runTypes[id] = kind
 	}
 	if s.runTypes[id] == "llm" {
 		s.answer(find(v, "outputs"))
-	} else if !v.Get("parent_run_id").Exists() || v.Get("parent_run_id").Kind() == rawjson.Null {
-		root, before := newSession(s.file, map[callKey]bool{}), newSession(s.file, nil)
-		before.messages(find(v, "inputs/messages"))
-		for _, t := range before.turns {
-			for _, c := range t.Calls {
-				root.repeated("", c)
-			}
-		}
-		root.line, root.tools = s.line, s.tools
+	} else if !find(v, "parent_run_id").Exists() {
+		root := newSession(s.file, map[callKey]bool{})
+		root.messages(find(v, "inputs/messages"))
+		root.turns, root.line, root.tools = nil, s.line, s.tools // the outputs repeat the inputs
 		root.messages(find(v, "outputs/messages"))
 		s.late = append(s.late, root.turns...)
 	}
-	s.tools, s.model = kept, model
 	s.each(v.Get("child_runs"))
 }
 
@@ -292,187 +285,145 @@ func (s *session) answer(v rawjson.Value) {
 	s.message(v)
 }
 
-// spanKinds are where spans of OpenInference have their kind.
-var spanKinds = []string{"openinference.span.kind", "openinference/span/kind", "attributes.openinference.span.kind"}
-
-// openInference reads the attributes of a span.
+// openInference reads a span. Its own kind says whether it is of a model.
 func (s *session) openInference(v rawjson.Value) {
-	if kind := firstAt(v, spanKinds); kind.Exists() && kind.Str() != "LLM" {
+	if kind := firstAt(v, []string{"openinference.span.kind", "openinference/span/kind"}); kind.Exists() && kind.Str() != "LLM" {
 		return
 	}
-	s.model = text(firstAt(v, []string{"llm.model_name", "llm/model_name", "attributes.llm.model_name"}))
-	before := s.tools
-	if list, ok := jsonIn(nested(v, "llm.tools")); ok {
-		var found []middleware.Tool
-		for t := range list.Each() {
-			found = append(found, toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":[%s]}`, cmp.Or(find(t, "tool/json_schema").Raw(), "{}")))...)
-		}
-		if len(found) > 0 {
-			s.tools = found
-		}
-	}
-	if list := nested(v, "llm.output_messages"); list != "" {
-		s.messages(listOf(list))
+	if list := find(v, "llm/output_messages"); list.Exists() {
+		s.messages(list)
 	} else if answer := find(v, "output.value"); answer.Kind() == rawjson.Object {
 		s.answer(answer)
 	}
-	s.tools = before
 }
 
-func listOf(list string) rawjson.Value {
-	v, _ := jsonIn(list)
-	return v
-}
-
-// nested returns the value that attributes hold under names that begin with a prefix, as
-// JSON; "" if there is none. A dot in a name is a step into an object, at any depth, and an
-// object whose members are numbers is a list.
-func nested(v rawjson.Value, prefix string) string {
-	root := map[string]any{}
+// undotted returns a record in which the attributes of messages and tools are objects and
+// lists. A dot in a name is a step, and an object whose names are numbers is a list.
+func undotted(v rawjson.Value) rawjson.Value {
+	if raw := v.Raw(); !strings.Contains(raw, "llm") && !strings.Contains(raw, "gen_ai.completion.") {
+		return v
+	}
+	var tree node
+	rest := []byte("{")
 	for m := range v.Each() {
-		if key := strings.TrimPrefix(m.Key(), "attributes."); key == prefix || strings.HasPrefix(key, prefix+".") || strings.HasPrefix(prefix, key+".") {
-			put(root, key, m, 0)
+		key := strings.TrimPrefix(m.Key(), "attributes.")
+		if first, _, _ := strings.Cut(key, "."); strings.Count(key, ".") <= maxDots && (first == "llm" || strings.HasPrefix(key, "gen_ai.completion.")) {
+			tree.put(key, m, 0)
+		} else {
+			rest = fmt.Appendf(rest, "%s:%s,", rawjson.Quote(key), m.Raw())
 		}
 	}
-	var at any = root
-	for key := range strings.SplitSeq(prefix, ".") {
-		in, _ := at.(map[string]any)
-		if at = in[key]; at == nil {
-			return ""
-		}
+	if in, ok := jsonIn(string(rest) + string(bytes.TrimPrefix(tree.append(nil), []byte("{")))); ok && tree.in != nil {
+		return in
 	}
-	var b strings.Builder
-	join(&b, at)
-	if in, ok := jsonIn(b.String()); ok && in.Kind() == rawjson.String { // Langfuse and others keep lists as texts
-		return in.Str()
-	}
-	return b.String()
+	return v
 }
 
 // maxDots is how deep names with dots, and objects with such names, are read.
 const maxDots = 64
 
-// put puts a value into an object at a name with dots.
-func put(into map[string]any, key string, v rawjson.Value, depth int) {
-	if strings.Count(key, ".") > maxDots {
-		return
-	}
-	for {
-		name, rest, more := strings.Cut(key, ".")
-		switch {
-		case more:
-		case name == "arguments", name == "input", name == "args", name == "json_schema":
-			into[name] = v.Raw()
-			return
-		default:
-			into[name] = undotted(v, depth)
-			return
-		}
-		in, ok := into[name].(map[string]any)
-		if !ok {
-			in = map[string]any{}
-			into[name] = in
-		}
-		into, key = in, rest
-	}
+// node is a value with its members. It has none if raw is its JSON.
+type node struct {
+	raw string
+	in  map[string]*node
 }
 
-// undotted returns a value as join takes it.
-func undotted(v rawjson.Value, depth int) any {
-	out, n := map[string]any{}, 0
+// put puts a value at a name with dots. Arguments and schemas stay as they are.
+func (n *node) put(key string, v rawjson.Value, depth int) {
+	name, rest, more := strings.Cut(key, ".")
+	if n.in == nil {
+		n.raw, n.in = "", map[string]*node{}
+	}
+	at := n.in[name]
+	if at == nil {
+		at = &node{}
+		n.in[name] = at
+	}
+	verbatim := v.Empty() || depth > maxDots || slices.Contains([]string{"arguments", "input", "args", "json_schema", "parameters", "input_schema"}, name)
 	switch kind := v.Kind(); {
-	case depth > maxDots:
-	case kind == rawjson.Object:
+	case more:
+		at.put(rest, v, depth+1)
+	case verbatim || kind != rawjson.Object && kind != rawjson.Array:
+		at.raw = v.Raw()
+	default:
+		i := 0
 		for m := range v.Each() {
-			put(out, m.Key(), m, depth+1)
+			name := m.Key()
+			if kind == rawjson.Array {
+				name = strconv.Itoa(i)
+			}
+			at.put(name, m, depth+1)
+			i++
 		}
-		return out
-	case kind == rawjson.Array && !v.Empty():
-		for e := range v.Each() {
-			out[strconv.Itoa(n)], n = undotted(e, depth+1), n+1
-		}
-		return out
 	}
-	return v.Raw()
 }
 
-// join writes the JSON of an object, a list, or JSON.
-func join(b *strings.Builder, v any) {
-	at, ok := v.(map[string]any)
-	if !ok {
-		b.WriteString(v.(string))
-		return
+// append appends the JSON of a node.
+func (n *node) append(b []byte) []byte {
+	if n.in == nil {
+		return append(b, n.raw...)
 	}
-	keys := slices.SortedFunc(maps.Keys(at), func(a, b string) int {
-		x, _ := strconv.Atoi(a)
-		y, _ := strconv.Atoi(b)
-		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+	keys := slices.SortedFunc(maps.Keys(n.in), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) // 2 before 10
 	})
 	ends := "{}"
-	if len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { _, err := strconv.Atoi(key); return err != nil }) {
+	if !slices.ContainsFunc(keys, func(key string) bool { _, err := strconv.Atoi(key); return err != nil }) {
 		ends = "[]"
 	}
-	b.WriteByte(ends[0])
+	b = append(b, ends[0])
 	for i, key := range keys {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
 		if ends == "{}" {
-			b.WriteString(rawjson.Quote(key) + ":")
+			b = append(append(b, rawjson.Quote(key)...), ':')
 		}
-		join(b, at[key])
+		b = n.in[key].append(b)
 	}
-	b.WriteByte(ends[1])
+	return append(b, ends[1])
 }
 
 // sample reads a sample of Inspect. Its messages and its events have the same calls.
 func (s *session) sample(v rawjson.Value) {
-	seen, before := s.seen, s.tools
-	s.seen, s.texts = map[callKey]bool{}, v.Get("attachments")
+	seen, before, events := s.seen, s.tools, v.Get("events")
+	s.seen, s.texts, s.local = map[callKey]bool{}, v.Get("attachments"), true
 	var found []middleware.Tool
-	for e := range v.Get("events").Each() {
-		for _, t := range tools(e.Get("tools")) {
-			if !slices.ContainsFunc(found, func(o middleware.Tool) bool { return o.Name == t.Name }) {
-				found = append(found, t)
-			}
-		}
+	for e := range events.Each() {
+		found = withTools(found, tools(e.Get("tools"))...)
 	}
 	if len(found) > 0 {
 		s.tools = found
 	}
-	s.local = true
 	s.messages(v.Get("messages"))
 	repeats := s.repeats
-	for e := range v.Get("events").Each() {
+	for e := range events.Each() {
 		if e.Get("event").Str() == "model" {
 			s.answer(e.Get("output"))
 		}
 	}
-	s.repeats = repeats
-	s.seen, s.tools, s.texts = seen, before, rawjson.Value{}
+	s.seen, s.tools, s.texts, s.repeats = seen, before, rawjson.Value{}, repeats
 }
 
 // shareGPT reads a conversation of a data set.
 func (s *session) shareGPT(v rawjson.Value) {
-	before := s.tools
+	defer func(before []middleware.Tool) { s.tools = before }(s.tools)
 	for m := range v.Get("conversations").Each() {
-		switch role := firstText(m, "from", "role"); role {
-		case "system":
-			if list, _, ok := strings.Cut(afterText(m.Get("value").Str(), "<tools>"), "</tools>"); ok && s.tools == nil {
-				list = strings.TrimSpace(list)
+		switch role, said := firstText(m, "from", "role"), firstText(m, "value", "content"); {
+		case role == "system" && s.tools == nil:
+			if list, _, ok := strings.Cut(afterText(said, "<tools>"), "</tools>"); ok {
+				list = strings.ReplaceAll(strings.TrimSpace(list), "}\n{", "},{")
 				if !strings.HasPrefix(list, "[") {
-					list = "[" + strings.ReplaceAll(list, "}\n{", "},{") + "]"
+					list = "[" + list + "]"
 				}
-				s.tools = toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":%s}`, list))
+				s.tools = toolsOf(list)
 			}
-		default:
+		case role != "system":
 			if slices.Contains(roles, role) {
-				s.marked(s.turn("", ""), cmp.Or(m.Get("value").Str(), m.Get("content").Str()))
+				s.marked(s.turn("", ""), said)
 			}
 			s.message(m)
 		}
 	}
-	s.tools = before
 }
 
 // xlamTypes are the types of JSON Schema for the types of Python in xLAM's tools.
@@ -480,34 +431,28 @@ var xlamTypes = map[string]string{"str": "string", "int": "integer", "float": "n
 
 // xlam reads a row. The parameters of its tools are properties, with types of Python.
 func (s *session) xlam(v rawjson.Value) {
-	list, before := find(v, "tools"), s.tools
+	defer func(before []middleware.Tool) { s.tools = before }(s.tools)
 	s.tools = nil
-	for t := range list.Each() {
-		tool := middleware.Tool{Name: text(t.Get("name")), Description: text(t.Get("description"))}
-		var b strings.Builder
+	for t := range find(v, "tools").Each() {
+		parameters := t.Get("parameters")
+		tool := middleware.Tool{Name: text(t.Get("name")), Description: text(t.Get("description")), Parameters: []byte(text(parameters))}
+		var properties []string
 		sure := true
-		for p := range t.Get("parameters").Each() {
-			if b.Len() > 0 {
-				b.WriteByte(',')
-			}
+		for p := range parameters.Each() {
 			base, _, _ := strings.Cut(text(p.Get("type")), ",")
 			base, _, _ = strings.Cut(base, "[")
-			if kind := xlamTypes[strings.TrimSpace(base)]; kind != "" {
-				fmt.Fprintf(&b, "%s:{%q:%q}", rawjson.Quote(p.Key()), "type", kind)
-			} else {
-				b.WriteString(rawjson.Quote(p.Key()) + ":{}")
+			kind := xlamTypes[strings.TrimSpace(base)]
+			if kind != "" {
+				kind = `"type":"` + kind + `"`
 			}
-			sure = sure && p.Kind() == rawjson.Object
+			properties, sure = append(properties, rawjson.Quote(p.Key())+":{"+kind+"}"), sure && p.Kind() == rawjson.Object
 		}
 		if sure {
-			tool.Parameters = []byte(`{"type":"object","properties":{` + b.String() + `},"additionalProperties":false}`)
-		} else {
-			tool.Parameters = []byte(text(t.Get("parameters")))
+			tool.Parameters = []byte(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"additionalProperties":false}`)
 		}
 		s.tools = append(s.tools, tool)
 	}
 	s.blocks(v.Get("answers"))
-	s.tools = before
 }
 
 // mcpIn returns the messages of MCP in a record: the record, or what it has as request and
@@ -528,47 +473,49 @@ func mcpIn(v rawjson.Value) (out []rawjson.Value) {
 	return out
 }
 
-// mcp reads a message of MCP.
+// mcp reads the messages of MCP in a record.
 func (s *session) mcp(v rawjson.Value) {
-	id := text(v.Get("id"))
-	if v.Get("method").Str() == "tools/call" {
-		t := s.turn("", "")
-		s.add(t, v.Get("params"))
-		if n := len(t.Calls); n > 0 {
-			t.Calls[n-1].ID = id
+	for _, m := range mcpIn(v) {
+		id := text(m.Get("id"))
+		if m.Get("method").Str() == "tools/call" {
+			t := s.turn("", "")
+			s.add(t, m.Get("params"))
+			if n := len(t.Calls); n > 0 {
+				t.Calls[n-1].ID = id
+			}
+			continue
 		}
-		return
-	}
-	if list := v.Get("result").Get("tools"); list.Kind() == rawjson.Array {
-		s.tools = append(s.tools, tools(list)...)
-	}
-	if r := v.Get("result"); r.Get("isError").Raw() == "true" || v.Get("error").Exists() {
-		s.became(id, OutcomeError)
+		r := m.Get("result")
+		s.tools = append(s.tools, tools(r.Get("tools"))...)
+		if r.Get("isError").Raw() == "true" || m.Get("error").Exists() {
+			s.became(id, OutcomeError)
+		}
 	}
 }
 
 // http reads an exchange of HTTP as HAR and cassettes have it. Requests that no model
 // provider answers are passed over, and so are those of a HAR without an answer.
 func (s *session) http(v rawjson.Value) {
-	path := cmp.Or(text(placeAt(v, "request/url")), text(placeAt(v, "request/uri")))
+	path := text(firstAt(v, []string{"request/url", "request/uri"}))
 	if after := afterText(path, "://"); after != "" {
 		_, path, _ = strings.Cut(after, "/")
 		path = "/" + path
 	}
 	body := func(places ...string) string {
 		for _, place := range places {
-			if at := placeAt(v, place); at.Kind() == rawjson.String || (at.Kind() == rawjson.Object || at.Kind() == rawjson.Array) && strings.HasSuffix(place, "body") {
+			at := placeAt(v, place)
+			if isBody := strings.HasSuffix(place, "body"); at.Kind() == rawjson.String || isBody && (at.Kind() == rawjson.Object || at.Kind() == rawjson.Array) {
 				return text(at)
 			}
 		}
 		return ""
 	}
 	request := body("request/postData/text", "request/body/string", "request/body/text", "request/body", "request/content")
-	response := body("response/content/text", "response/body/string", "response/body/text", "response/body", "response/content", "response/text")
-	if answer := v.Get("response"); response == "" && (answer.Kind() == rawjson.String || bareAnswer(answer)) {
+	response := body("response/content/text", "response/body/string", "response/body/text", "response/body", "response/content", "response/text", "response")
+	if answer := v.Get("response"); response == "" && bareAnswer(answer) {
 		response = text(answer)
 	}
-	encoding := cmp.Or(text(placeAt(v, "response/content/encoding")), text(placeAt(v, "response/body/encoding")))
+	encoding := firstAt(v, []string{"response/content/encoding", "response/body/encoding"}).Str()
 	if plain, err := base64.StdEncoding.DecodeString(response); err == nil && encoding == "base64" {
 		response = string(plain)
 	}
@@ -579,11 +526,8 @@ func (s *session) http(v rawjson.Value) {
 	if !asks || har && response == "" { // aborted, or the answer was not kept
 		return
 	}
-	status := cmp.Or(text(placeAt(v, "response/status/code")), text(placeAt(v, "response/status")), text(placeAt(v, "response/status_code")))
-	in, ok := jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote(path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
-	if !ok {
-		return
-	}
+	status := text(firstAt(v, []string{"response/status/code", "response/status", "response/status_code"}))
+	in, _ = jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote(path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
 	turns, err := exchange.turns(in, nil)
 	if _, skipped := err.(Skipped); skipped || !ours && !mayHoldCall(request) && !mayHoldCall(response) {
 		err = nil

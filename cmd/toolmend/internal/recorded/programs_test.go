@@ -48,10 +48,21 @@ func read(t *testing.T, log *recorded.Log, file, text string) (calls, skipped, e
 	return calls, skipped, errs
 }
 
+// A message of OpenAI with a call, and an answer with it.
+const (
+	chatMessage = `{"role":"assistant","content":null,"tool_calls":[{"id":"call_abcdefgh","type":"function","function":{"name":"add","arguments":"{}"}}]}`
+	chatAnswer  = `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":` + chatMessage + `}]}`
+)
+
 // Each form of logs.md that programs write, with its calls as sent. Calls of a turn are
 // joined by a plus.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
+	var eleven []string
+	for i := range 11 {
+		at := fmt.Sprintf("llm.output_messages.0.message.tool_calls.%d.tool_call.function.", i)
+		eleven = append(eleven, fmt.Sprintf(`,"%sname":"add","%sarguments":"%d"`, at, at, i))
+	}
 	for name, c := range map[string]struct {
 		text string
 		want []string
@@ -190,6 +201,7 @@ func TestPrograms(t *testing.T) {
 {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_0","is_error":false,"content":"x"}]}}`, []string{`Bash {} error`, `Bash {} error`, `Bash {}`}},
 		"OpenInference, arguments": {`{"attributes":{"openinference":{"span":{"kind":"LLM"}},"llm":{"output_messages":[{"message":{"role":"assistant","tool_calls":[{"tool_call":{"function":{"name":"add","arguments":{"0":1,"x.y":{}}}}}]}}]}}}`, []string{`add {"0":1,"x.y":{}}`}},
 		"HTTP, relative URL":       {`{"request":{"method":"POST","url":"/v1/responses","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"status":200,"body":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}}`, []string{`add {} {"type":"object"}`}},
+		"HTTP, Converse":           {`{"request":{"method":"POST","url":"https://h.test/model/x/converse","body":{"messages":[],"toolConfig":{"tools":[{"toolSpec":{"name":"f","inputSchema":{"json":{"type":"object"}}}}]}}},"response":{"status":200,"body":{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f","input":{}}}]}}}}}`, []string{`f {} {"type":"object"}`}},
 		"HTTP, path of a gateway":  {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"model":"m","input":"x","tools":[{"type":"function","name":"add","parameters":{"type":"object"}}]}},"response":{"object":"response","status":"completed","output":[{"type":"function_call","id":"i","call_id":"c","name":"add","arguments":"{}"}]}}`, []string{`add {} {"type":"object"}`}},
 		"MCP": {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}
 {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}}
@@ -199,14 +211,85 @@ func TestPrograms(t *testing.T) {
 		"Cline":     {`[{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"read_file","input":{"path":"a"}}]}]`, []string{`read_file {"path":"a"}`}},
 		"AI SDK telemetry": {`{"name":"ai.generateText","attributes":{"ai.operationId":"ai.generateText","ai.response.toolCalls":"[{\"toolCallId\":\"call_abcdefgh\",\"toolName\":\"add\",\"input\":\"{}\"}]"}}
 {"attributes":{"ai.prompt.tools":["{\"type\":\"function\",\"name\":\"add\",\"inputSchema\":{\"type\":\"object\"}}"],"ai.response.toolCalls":"[{\"toolCallId\":\"call_abcdefgh\",\"toolName\":\"add\",\"input\":\"{}\"}]"}}`, []string{`add {} {"type":"object"}`}},
-		"OpenLLMetry":      {`{"attributes":{"gen_ai.completion.0.role":"assistant","gen_ai.completion.0.tool_calls.0.name":"add","gen_ai.completion.0.tool_calls.0.id":"c","gen_ai.completion.0.tool_calls.0.arguments":"{}"}}`, []string{`add {}`}},
-		"Bedrock messages": {`[{"role":"assistant","content":[{"text":"x"},{"toolUse":{"toolUseId":"t","name":"add","input":{"a":1}}}]}]`, []string{`add {"a":1}`}},
+		"OpenLLMetry":                {`{"attributes":{"gen_ai.completion.0.role":"assistant","gen_ai.completion.0.tool_calls.0.name":"add","gen_ai.completion.0.tool_calls.0.id":"c","gen_ai.completion.0.tool_calls.0.arguments":"{}"}}`, []string{`add {}`}},
+		"Codex, first form":          {`{"session":{"id":"s"},"items":[{"type":"message","role":"user","content":[]},{"type":"function_call","name":"shell","arguments":"{}","call_id":"call_abcdefgh"}]}`, []string{`shell {}`}},
+		"Codex, without a timestamp": {`{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{}","call_id":"call_abcdefgh"}}`, []string{`shell {}`}},
+		"Qwen Code, ids that begin anew": {`{"uuid":"u1","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"call_0","name":"list","args":{}}}]}}
+{"uuid":"u2","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"call_0","name":"list","args":{}}}]}}`, []string{`list {}`, `list {}`}},
+		"pi --mode json": {`{"type":"session","id":"s"}
+{"type":"message_update","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_abcdefgh","name":"add","arguments":{}}]}}
+{"type":"message_end","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_abcdefgh","name":"add","arguments":{"a":1}}]}}
+{"type":"turn_end","message":{"role":"assistant","content":[{"type":"toolCall","id":"call_abcdefgh","name":"add","arguments":{"a":1}}]}}`, []string{`add {"a":1}`}},
+		"AI SDK 3": {`[{"id":"1","role":"assistant","content":"","toolInvocations":[{"state":"result","toolCallId":"call_abcdefgh","toolName":"add","args":{"a":1},"result":1}]}]`, []string{`add {"a":1}`}},
+		"AI SDK, stream of a message": {`{"type":"tool-input-start","toolCallId":"call_abcdefgh","toolName":"add"}
+{"type":"tool-input-delta","toolCallId":"call_abcdefgh","inputTextDelta":"{"}
+{"type":"tool-input-available","toolCallId":"call_abcdefgh","toolName":"add","input":{"a":1}}
+{"type":"tool-output-available","toolCallId":"call_abcdefgh","output":1}`, []string{`add {"a":1}`}},
+		"AI SDK, results":             {`[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c1","toolName":"add","input":{}},{"type":"tool-result","toolCallId":"c1","toolName":"add","input":{},"output":1},{"type":"tool-error","toolCallId":"c1","toolName":"add","input":{},"error":"x"}]}]`, []string{`add {}`}},
+		"AI SDK, a tool named result": {`[{"role":"assistant","parts":[{"type":"tool-result","toolCallId":"c1","state":"input-available","input":{"a":1}}]}]`, []string{`result {"a":1}`}},
+		"Langfuse, encoded twice":     {`{"id":"o","type":"GENERATION","input":[],"output":"\"{\\\"role\\\":\\\"assistant\\\",\\\"tool_calls\\\":[{\\\"name\\\":\\\"add\\\",\\\"args\\\":{}}]}\""}`, []string{`add {}`}},
+		"OpenLLMetry, functions":      {`{"attributes":{"llm.request.functions.0.name":"add","llm.request.functions.0.parameters":"{\"type\":\"object\"}","gen_ai.completion.0.role":"assistant","gen_ai.completion.0.tool_calls.0.name":"add","gen_ai.completion.0.tool_calls.0.arguments":"{}"}}`, []string{`add {} {"type":"object"}`}},
+		"OpenLLMetry, old names":      {`{"attributes":{"llm.completions.0.role":"assistant","llm.completions.0.function_call.name":"add","llm.completions.0.function_call.arguments":"{}"}}`, []string{`add {}`}},
+		"OpenInference, function":     {`{"attributes":{"openinference.span.kind":"LLM","llm.output_messages.0.message.role":"assistant","llm.output_messages.0.message.function_call_name":"add","llm.output_messages.0.message.function_call_arguments_json":"{}"}}`, []string{`add {}`}},
+		"OpenInference, Bedrock":      {`{"attributes":{"openinference.span.kind":"LLM","llm.tools.0.tool.json_schema":"{\"toolSpec\":{\"name\":\"add\",\"inputSchema\":{\"json\":{\"type\":\"object\"}}}}","llm.output_messages.0.message.tool_calls.0.tool_call.function.name":"add","llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments":"{}"}}`, []string{`add {} {"type":"object"}`}},
+		"OpenInference, 11 calls":     {`{"attributes":{"openinference.span.kind":"LLM"` + strings.Join(eleven, "") + `}}`, []string{"add 0 + add 1 + add 2 + add 3 + add 4 + add 5 + add 6 + add 7 + add 8 + add 9 + add 10"}},
+		"Converse":                    {`{"modelId":"m","messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"add","input":{}}}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"add","inputSchema":{"json":{"type":"object"}}}}]}}`, []string{`add {} {"type":"object"}`}},
+		"Bedrock invocation log":      {`{"modelId":"m","input":{"inputBodyJson":{"messages":[],"toolConfig":{"tools":[{"toolSpec":{"name":"add","inputSchema":{"json":{"type":"object"}}}}]}}},"output":{"outputBodyJson":{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"add","input":{}}}]}}}}}`, []string{`add {} {"type":"object"}`}},
+		"Helicone":                    {`{"request_body":{"messages":[],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]},"response_body":` + chatAnswer + `}`, []string{`add {} {"type":"object"}`}},
+		"Braintrust":                  {`{"span_attributes":{"type":"llm"},"input":[],"metadata":{"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]},"output":[{"message":` + chatMessage + `}]}`, []string{`add {} {"type":"object"}`}},
+		"Opik":                        {`{"type":"llm","input":{"messages":[],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]},"output":` + chatAnswer + `}`, []string{`add {} {"type":"object"}`}},
+		"PostHog":                     {`{"event":"$ai_generation","properties":{"$ai_tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}],"$ai_output_choices":[{"role":"assistant","content":[{"type":"function","id":"c","function":{"name":"add","arguments":{}}}]}]}}`, []string{`add {} {"type":"object"}`}},
+		"MLflow": {`{"info":{},"data":{"spans":[{"attributes":{"mlflow.spanType":"\"AGENT\"","mlflow.spanOutputs":` + chatAnswer + `}},{"attributes":{"mlflow.spanType":"\"CHAT_MODEL\"","mlflow.spanInputs":"{\"tools\":[{\"name\":\"add\",\"parameters\":{\"type\":\"object\"}}]}","mlflow.spanOutputs":` + chatAnswer + `}}]}}`,
+			[]string{`add {} {"type":"object"}`}},
+		"OpenAI Agents, trace": {`{"object":"trace","id":"t"}
+{"object":"trace.span","id":"s","span_data":{"type":"generation","output":[` + chatMessage + `]}}
+{"object":"trace.span","id":"s2","span_data":{"type":"function","name":"add","input":"{}"}}`, []string{`add {}`}},
+		"preferences of OpenAI": {`{"input":{"messages":[],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]},"preferred_output":[` + chatMessage + `],"non_preferred_output":[` + strings.ReplaceAll(chatMessage, "abcdefgh", "ijklmnop") + `]}`, []string{`add {} {"type":"object"}`, `add {} {"type":"object"}`}},
+		"preferences of TRL":    {`{"prompt":[],"chosen":[` + chatMessage + `],"rejected":[{"role":"assistant","content":"x"}]}`, []string{`add {}`}},
+		"tau-bench":             {`[{"task_id":0,"info":{"task":{"actions":[{"name":"add","kwargs":{}}]}},"traj":[` + chatMessage + `]}]`, []string{`add {}`}},
+		"ATIF":                  {`{"schema_version":"ATIF-v1.2","agent":{"name":"x"},"steps":[{"source":"user","message":"x"},{"source":"agent","message":"","tool_calls":[{"tool_call_id":"c","function_name":"add","arguments":{"a":1}}]}]}`, []string{`add {"a":1}`}},
+		"Copilot chat":          {`{"requests":[{"message":{"text":"x"},"response":[],"result":{"metadata":{"toolCallRounds":[{"response":"","toolCalls":[{"id":"call_abcdefgh","name":"add","arguments":"{}"}]}]}}}]}`, []string{`add {}`}},
+		"Google ADK session":    {`{"id":"s","appName":"a","events":[{"author":"user","content":{"role":"user","parts":[]}},{"author":"a","content":{"role":"model","parts":[{"functionCall":{"name":"add","args":{}}}]}}]}`, []string{`add {}`}},
+		"LangChain results":     {`{"generations":[[{"text":"","message":{"type":"ai","content":"","tool_calls":[{"name":"add","args":{},"id":"c"}]}}]],"llm_output":{}}`, []string{`add {}`}},
+		"AutoGen":               {`{"messages":[{"type":"TextMessage","source":"u","content":"x"},{"type":"ToolCallRequestEvent","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]}`, []string{`add {}`}},
+		"AutoGen, model":        {`[{"type":"AssistantMessage","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]`, []string{`add {}`}},
+		"goose":                 {`{"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"add","arguments":{}}}}]}`, []string{`add {}`}},
+		"Haystack":              {`[{"role":"assistant","content":[{"tool_call":{"tool_name":"add","arguments":{},"id":"c"}}]}]`, []string{`add {}`}},
+		"LlamaIndex":            {`[{"role":"assistant","blocks":[{"block_type":"tool_call","tool_call_id":"c","tool_name":"add","tool_kwargs":{"a":1}}]}]`, []string{`add {"a":1}`}},
+		"Semantic Kernel":       {`{"messages":[{"role":"assistant","items":[{"content_type":"function_call","id":"c","name":"p-add","arguments":"{}"}]}]}`, []string{`p-add {}`}},
+		"Bedrock messages":      {`[{"role":"assistant","content":[{"text":"x"},{"toolUse":{"toolUseId":"t","name":"add","input":{"a":1}}}]}]`, []string{`add {"a":1}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, _, errs := read(t, recorded.NewLog(), "f", c.text)
 			require.Empty(t, errs)
 			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// The model is in the message, beside it, or in the record around it.
+func TestModels(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"LangChain dump":   `{"lc":1,"type":"constructor","id":["x","AIMessage"],"kwargs":{"response_metadata":{"model_name":"m"},"tool_calls":[{"name":"f","args":{},"id":"c"}]}}`,
+		"LangChain result": `{"generations":[[{"message":{"type":"ai","content":"","tool_calls":[{"name":"f","args":{},"id":"c"}]}}]],"llm_output":{"model_name":"m"}}`,
+		"opencode":         `{"info":{"id":"s"},"messages":[{"info":{"role":"assistant","modelID":"m"},"parts":[{"type":"tool","tool":"f","callID":"c","state":{"status":"completed","input":{}}}]}]}`,
+		"tau2":             `{"info":{"agent_info":{"llm":"m"}},"simulations":[{"id":"1","messages":[` + chatMessage + `]}]}`,
+		"OpenAI Evals":     `{"sample":{"model":"m","output":[` + chatMessage + `]}}`,
+		"Bedrock":          `{"modelId":"m","messages":[` + chatMessage + `]}`,
+		"list of calls":    `{"model":"m","name":"f","arguments":{}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for line := range recorded.NewLog().Reader("f", strings.NewReader(text)).All() {
+				turns, _ := line.Turns(nil)
+				for _, turn := range turns {
+					require.Equal(t, "m", turn.Model)
+					text = ""
+				}
+			}
+			require.Empty(t, text, "a turn")
 		})
 	}
 }
@@ -268,7 +351,6 @@ func TestCallsThatAreNotRead(t *testing.T) {
 		"ShareGPT, no JSON":     {`{"conversations":[{"from":"function_call","value":"add(1)"}]}`, "f:1: a message function_call that is not JSON"},
 		"tau2, voice":           {`{"simulations":[{"id":"1","ticks":[{"tool_calls":[{"name":"x","arguments":{}}]}]}]}`, "f:1: a record in a list that may have calls, in no form that is read: its members are id, ticks"},
 		"HTTP, other form":      {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":{"result":{"message":{"tool_calls":[{}]}}}}}`, "f:1: response: neither a whole answer"},
-		"HTTP, Converse":        {`{"request":{"method":"POST","url":"https://h.test/model/x/converse","body":{"messages":[]}},"response":{"status":200,"body":{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f","input":{}}}]}}}}}`, "f:1: response: neither a whole answer"},
 		"HTTP, cut off":         {`{"request":{"method":"POST","url":"https://h.test/ask","body":{"messages":[]}},"response":{"status":200,"body":"{\"choices\":[{\"message\":{\"tool_calls\":[{"}}`, "f:1: response: neither a whole answer"},
 		"HTTP, no answer":       {`{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","body":{"messages":[]}},"response":{"status":200}}`, "f:1: a request without a response"},
 		"a line that is broken": {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":assistant"}`, "f:2: not JSON"},
@@ -304,6 +386,8 @@ func TestNoCalls(t *testing.T) {
 		"dots":                                  {`{"llm.output_messages.` + strings.Repeat("a.", 65) + `a":1}`, string(recorded.SkippedUnknown)},
 		"an event of OpenAI Responses":          {`{"type":"response.output_item.done","item":{"type":"mcp_tool_call"}}`, string(recorded.SkippedUnknown)},
 		"a call that the AI SDK's provider ran": {`{"role":"assistant","parts":[{"type":"tool-search","toolCallId":"c","state":"output-available","providerExecuted":true,"input":{}}]}`, string(recorded.SkippedNoCalls)},
+		"a stream of Bedrock":                   {`{"modelId":"m","output":{"outputBodyJson":[{"type":"content_block_start","content_block":{"type":"tool_use","id":"t","name":"add","input":{}}}]}}`, string(recorded.SkippedUnknown)},
+		"an event of no form":                   {`{"type":"message_start","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"add","arguments":{}}]}}`, string(recorded.SkippedUnknown)},
 		"a Chrome trace":                        {`{"name":"RunTask","ph":"X","args":{}}`, string(recorded.SkippedUnknown)},
 		"Cline before 2026":                     {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
 	} {

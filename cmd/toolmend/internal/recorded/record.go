@@ -24,8 +24,8 @@ func ParseCall(s string) (middleware.ToolCall, bool) {
 }
 
 // schemaKeys are the members that hold the schema of a tool, in the forms of OpenAI,
-// Anthropic and MCP.
-var schemaKeys = []string{"parameters", "input_schema", "inputSchema"}
+// Anthropic, Bedrock and MCP.
+var schemaKeys = []string{"parameters", "input_schema", "inputSchema/json", "inputSchema"}
 
 // tools reads a list of tools in the shape {name, description, parameters}, or in a
 // provider's {type, function: {…}}. A schema stays byte for byte as it is in the log; null
@@ -36,16 +36,15 @@ func tools(v rawjson.Value) []middleware.Tool {
 	}
 	out := []middleware.Tool{}
 	for v := range v.Each() {
-		if v.Kind() == rawjson.String { // the AI SDK's telemetry has each tool as a text
-			v, _ = jsonIn(v.Str())
-		}
+		v = decoded(v) // the AI SDK's telemetry has each tool as a text
 		var t middleware.Tool
 		kind := v.Get("type").Str()
-		switch {
-		case v.Get("function").Kind() == rawjson.Object:
-			v = v.Get("function")
-		case v.Get("custom").Kind() == rawjson.Object:
-			v, t.Kind = v.Get("custom"), middleware.KindCustom
+		for _, holder := range []string{"tool/json_schema", "function", "toolSpec", "custom"} { // OpenInference, OpenAI, Bedrock
+			if in := find(v, holder); in.Kind() == rawjson.Object {
+				if v = in; holder == "custom" {
+					t.Kind = middleware.KindCustom
+				}
+			}
 		}
 		t.Name, t.Description = text(v.Get("name")), text(v.Get("description"))
 		if p := firstAt(v, schemaKeys); p.Exists() && t.Kind != middleware.KindCustom {
@@ -104,10 +103,18 @@ func onlyLimits(r middleware.Request) middleware.Request {
 
 // withoutSchema returns tools with one more, of which only the name is known.
 func withoutSchema(tools []middleware.Tool, name string) []middleware.Tool {
-	if slices.ContainsFunc(tools, func(t middleware.Tool) bool { return t.Name == name }) {
-		return tools
+	return withTools(tools, middleware.Tool{Name: name})
+}
+
+// withTools returns tools with more of other names.
+func withTools(tools []middleware.Tool, more ...middleware.Tool) []middleware.Tool {
+	tools = slices.Clip(tools)
+	for _, one := range more {
+		if !slices.ContainsFunc(tools, func(t middleware.Tool) bool { return t.Name == one.Name }) {
+			tools = append(tools, one)
+		}
 	}
-	return append(slices.Clip(tools), middleware.Tool{Name: name})
+	return tools
 }
 
 // lineLimits are the limits of a record: only its length is bounded, by Reader.

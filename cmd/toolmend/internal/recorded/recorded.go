@@ -14,6 +14,7 @@
 package recorded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -41,6 +42,7 @@ type Turn struct {
 	// NoTools means that the tools that the model had are not known. Tools has the names of
 	// those that are called then, without schemas.
 	NoTools bool
+	Some    bool // Tools are some of those that the model had
 	Session bool // of an agent that worked for a person
 	Line    int  // of the file; 0: the line that was read
 
@@ -164,19 +166,8 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		return nil, errors.New("tool_calls is " + article(calls.Kind()) + ", which is not expected there")
 	}
 	skipped := SkippedUnknown
-	s := newSession(l.File, map[callKey]bool{})
-	s.line = l.N
 	for _, r := range records(v) {
-		f := formOf(r)
-		if f != nil && f.across {
-			if s.record(r); skipped == SkippedUnknown {
-				skipped = SkippedNoCalls
-			}
-			continue
-		}
-		if f == nil {
-			f = &bare
-		}
+		f := cmp.Or(formOf(r), &bare)
 		found, failed := f.turns(r, sets)
 		switch kind, isSkipped := failed.(Skipped); {
 		case f == &bare && errors.Is(failed, errFormat):
@@ -189,10 +180,6 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		}
 		turns = append(turns, found...)
 	}
-	turns = append(turns, s.take()...)
-	if err == nil {
-		err = s.err()
-	}
 	if err == nil && len(turns) == 0 {
 		err = skipped
 	}
@@ -202,16 +189,8 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 // isRecorded reports whether a record is a recorded turn: it has calls at its top, and is not
 // a message of a conversation.
 func isRecorded(v rawjson.Value) bool {
-	if !hasObject(v.Get("tool_calls")) {
+	if firstOf(v.Get("tool_calls")).Kind() != rawjson.Object {
 		return false
 	}
 	return v.Get("tools").Exists() || v.Get("tools_ref").Exists() || !v.Get("role").Exists() && !v.Get("type").Exists() && !v.Get("lc").Exists()
-}
-
-// hasObject reports whether a list begins with an object.
-func hasObject(list rawjson.Value) bool {
-	for v := range list.Each() {
-		return v.Kind() == rawjson.Object
-	}
-	return false
 }

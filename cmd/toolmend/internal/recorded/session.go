@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,17 +66,14 @@ func (s *session) fail(err error) {
 	s.errs = append(s.errs, &Error{File: s.file, Line: s.line, Err: err})
 }
 
-// err returns the first error.
-func (s *session) err() error {
-	if len(s.errs) == 0 {
-		return nil
-	}
-	return s.errs[0]
-}
-
 // add adds a call to a turn. A call that the turn has already is a later state of it; a call
 // that was read elsewhere is a repeat.
 func (s *session) add(t *Turn, v rawjson.Value) {
+	if was := find(v, "state/input"); v.Get("tool").Str() == "invalid" && was.Get("tool").Exists() { // opencode did not know the tool: it keeps the name alone
+		s.turns = append(s.turns, &Turn{Model: t.Model, Line: s.line, Session: true, Tools: []middleware.Tool{},
+			Calls: []middleware.ToolCall{{ID: text(v.Get("callID")), Name: text(was.Get("tool"))}}, Outcomes: []Outcome{OutcomeError}})
+		return
+	}
 	c, err := readCall(v)
 	if err != nil {
 		s.fail(err)
@@ -94,6 +92,11 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 		t.Outcomes[i] = cmp.Or(outcome, t.Outcomes[i])
 		return
 	}
+	s.append(t, c, outcome)
+}
+
+// append appends a call to a turn, unless it is a repeat.
+func (s *session) append(t *Turn, c middleware.ToolCall, outcome Outcome) {
 	if s.repeated(t.key, c) {
 		s.again(c, t.Tools)
 		return
@@ -104,22 +107,17 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 	t.Calls, t.Outcomes = append(t.Calls, c), append(t.Outcomes, outcome)
 }
 
+// attachment is what Inspect writes in place of a long text.
+var attachment = regexp.MustCompile(`"attachment://([^"]*)"`)
+
 // attached returns arguments with the long texts that Inspect keeps apart.
 func (s *session) attached(arguments string) string {
 	if !s.texts.Exists() {
 		return arguments
 	}
-	var b strings.Builder
-	for {
-		before, after, ok := strings.Cut(arguments, `"attachment://`)
-		b.WriteString(before)
-		if !ok {
-			return b.String()
-		}
-		name, rest, _ := strings.Cut(after, `"`)
-		b.WriteString(rawjson.Quote(cmp.Or(s.texts.Get(name).Str(), "attachment://"+name)))
-		arguments = rest
-	}
+	return attachment.ReplaceAllStringFunc(arguments, func(found string) string {
+		return cmp.Or(s.texts.Get(attachment.FindStringSubmatch(found)[1]).Raw(), found)
+	})
 }
 
 // repeated reports whether a call was read before. Ids that count up, such as call_0, are
@@ -188,12 +186,8 @@ func (s *session) take() (out []Turn) {
 			t.Tools, t.NoTools = s.tools, false
 		}
 		if s.partly && t.Tools != nil {
-			t.NoTools = !slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
-				return slices.ContainsFunc(s.tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
-			})
-			for _, c := range t.Calls {
-				t.Tools = withoutSchema(t.Tools, c.Name)
-			}
+			t.NoTools = true
+			SomeTools(s.tools).complete(t)
 		}
 		for i, c := range t.Calls {
 			if i < len(t.Outcomes) && c.ID != "" && s.outcomes[c.ID] != "" {
@@ -208,7 +202,7 @@ func (s *session) take() (out []Turn) {
 }
 
 // roles are the roles of a model's messages, in the words of all forms.
-var roles = []string{"assistant", "model", "ai", "AIMessage", "AIMessageChunk", "gemini", "qwen", "response", "gpt", "assistant.message"}
+var roles = []string{"assistant", "model", "ai", "AIMessage", "AIMessageChunk", "gemini", "qwen", "response", "gpt", "assistant.message", "ToolCallRequestEvent", "AssistantMessage"}
 
 // unwrap returns the message in a record, and its role.
 func unwrap(v rawjson.Value) (rawjson.Value, string) {
@@ -288,77 +282,44 @@ func (s *session) message(v rawjson.Value) {
 		}
 		return
 	}
-	if items := m.Get("output"); role == "" && items.Kind() == rawjson.Array && !m.Get("content").Exists() { // an answer of OpenAI Responses
-		s.messages(items)
+	if out := m.Get("output"); role == "" && (out.Kind() == rawjson.Array || out.Kind() == rawjson.Object) && !m.Get("content").Exists() { // of OpenAI Responses, or of Bedrock
+		s.messages(out)
 		return
 	}
-	if role == "" && !m.Get("tool_calls").Exists() && !m.Get("content").Exists() && !m.Get("parts").Exists() {
+	if role == "" && !firstAt(m, []string{"tool_calls", "toolCalls", "content", "parts", "blocks"}).Exists() {
 		return
 	}
-	key := cmp.Or(text(m.Get("id")), text(m.Get("messageId")))
-	if s.form == nil || !s.form.pieces {
+	key := cmp.Or(text(m.Get("id")), text(m.Get("messageId")), text(v.Get("uuid")))
+	if s.form == nil || !s.form.lines {
 		key = ""
 	} else if t := s.byKey[key]; t != nil && !slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool { return c.ID != "" }) {
 		t.Calls, t.Outcomes = nil, nil // the message is written again, whole
 	}
-	t := s.turn(key, firstText(m, "model", "model_name", "modelID", "modelName"))
+	t := s.turn(key, firstAt(m, messageModels).Str())
 	if t.Finish = middleware.FinishReason(firstText(m, "finish_reason")); t.Finish == "tool_call" { // the word of OpenTelemetry
 		t.Finish = middleware.FinishToolCalls
 	}
-	s.calls(t, m, key)
+	s.calls(t, m)
 }
 
+// messageModels are where messages have the name of their model.
+var messageModels = []string{"model", "model_name", "modelID", "modelName", "info/modelID", "response_metadata/model_name", "response_metadata/model"}
+
 // calls adds the calls of a message to its turn, and to further turns where the message
-// has several.
-func (s *session) calls(t *Turn, m rawjson.Value, key string) {
-	list := func(v rawjson.Value) (n int) {
-		if v.Kind() == rawjson.String || v.Kind() == rawjson.Object && v.Get("name").Exists() {
-			if v = find(v, ""); v.Kind() == rawjson.String {
-				v, _ = jsonIn(v.Str())
-			}
-		}
-		if v.Kind() == rawjson.Object {
-			s.add(t, v)
-			return 1
-		}
-		for c := range v.Each() {
-			if c.Kind() != rawjson.Object {
-				s.fail(errors.New("tool_calls has " + article(c.Kind()) + ", which is not expected there"))
-				continue
-			}
-			if c.Get("requestor").Str() != "user" && !isPartial(c) {
-				s.add(t, c)
-			}
-			n++
-		}
-		return n
+// has several. Members that repeat the calls of others are read only where those are absent.
+func (s *session) calls(t *Turn, m rawjson.Value) {
+	n := 0
+	for _, key := range []string{"tool_calls", "invalid_tool_calls", "toolCalls", "toolRequests"} {
+		n += s.list(t, m.Get(key))
 	}
-	calls := m.Get("tool_calls")
-	if calls.Kind() == rawjson.String && calls.Str() != "" {
-		if in, ok := jsonIn(calls.Str()); ok {
-			calls = in
-		} else {
-			s.fail(errors.New("tool_calls is of kind string, which is not expected there"))
-			return
+	for _, place := range []string{"additional_kwargs/tool_calls", "function_call", "additional_kwargs/function_call"} {
+		if old := placeAt(m, place); n == 0 && (old.Kind() == rawjson.Array || text(old.Get("name")) != "") {
+			n += s.list(t, old)
 		}
 	}
-	more := m.Get("additional_kwargs")
-	n := list(calls) + list(m.Get("invalid_tool_calls"))
-	if n == 0 {
-		n = list(more.Get("tool_calls"))
-	}
-	for _, old := range []rawjson.Value{m.Get("function_call"), more.Get("function_call")} {
-		if n == 0 && old.Kind() == rawjson.Object && text(old.Get("name")) != "" {
-			n += list(old)
-		}
-	}
-	n += list(m.Get("toolCalls")) + list(m.Get("toolRequests"))
-	parts := m.Get("parts")
-	if n == 0 && parts.Empty() {
-		n += list(m.Get("toolInvocations"))
-	}
-	for _, blocks := range []rawjson.Value{m.Get("content"), parts} {
-		if blocks.Kind() != rawjson.Array || n > 0 {
+	for _, key := range []string{"content", "parts", "items", "blocks"} {
+		blocks := m.Get(key)
+		if n > 0 || blocks.Kind() != rawjson.Array {
 			continue
 		}
 		for b := range blocks.Each() {
@@ -366,22 +327,42 @@ func (s *session) calls(t *Turn, m rawjson.Value, key string) {
 			case kind == "step-start" && len(t.Calls) > 0:
 				t = s.turn("", t.Model)
 			case kind == "tool_calls":
-				list(b.Get("value"))
-			case kind == "tool" && b.Get("tool").Str() == "invalid" && b.Get("state").Get("input").Get("tool").Exists():
-				s.unknown(t, b)
-			case isPartial(b):
-			case kind != "text" && isCall(b):
+				n += s.list(t, b.Get("value"))
+			case kind != "text" && isCall(b) && !isPartial(b):
 				s.add(t, b)
+				n++
 			}
 		}
 	}
+	switch {
+	case n > 0:
+	case m.Get("function_call_name").Exists(): // OpenInference
+		s.add(t, m)
+	default:
+		s.list(t, m.Get("toolInvocations"))
+	}
 }
 
-// unknown adds a call of a tool that opencode did not know: it keeps the name alone.
-func (s *session) unknown(t *Turn, part rawjson.Value) {
-	was := part.Get("state").Get("input")
-	s.turns = append(s.turns, &Turn{Model: t.Model, Line: s.line, Session: true, Tools: []middleware.Tool{},
-		Calls: []middleware.ToolCall{{ID: text(part.Get("callID")), Name: text(was.Get("tool"))}}, Outcomes: []Outcome{OutcomeError}})
+// list adds the calls in a list, in a text with one, or a call alone, and returns how many
+// there are.
+func (s *session) list(t *Turn, v rawjson.Value) (n int) {
+	switch v = decoded(v); {
+	case v.Kind() == rawjson.Object:
+		s.add(t, v)
+		return 1
+	case v.Kind() == rawjson.String && v.Str() != "":
+		s.fail(errors.New("tool_calls is of kind string, which is not expected there"))
+	}
+	for c := range v.Each() {
+		if c.Kind() != rawjson.Object {
+			s.fail(errors.New("tool_calls has " + article(c.Kind()) + ", which is not expected there"))
+			continue
+		}
+		if n++; c.Get("requestor").Str() != "user" && !isPartial(c) {
+			s.add(t, c)
+		}
+	}
+	return n
 }
 
 // jsonIn returns the JSON in a text.
@@ -395,19 +376,14 @@ func jsonIn(s string) (rawjson.Value, bool) {
 
 // marked reads the calls of ShareGPT and Hermes, which are JSON in a text.
 func (s *session) marked(t *Turn, said string) {
-	for {
-		_, after, ok := strings.Cut(said, "<tool_call>")
-		if !ok {
-			return
-		}
-		body, rest, ok := strings.Cut(after, "</tool_call>")
+	for _, piece := range strings.Split(said, "<tool_call>")[1:] {
+		body, _, ok := strings.Cut(piece, "</tool_call>")
 		in, isJSON := jsonIn(body)
 		if !ok || !isJSON || in.Kind() != rawjson.Object {
 			s.fail(errors.New("a <tool_call> in a text that is not JSON"))
 			return
 		}
 		s.add(t, in)
-		said = rest
 	}
 }
 
@@ -433,10 +409,6 @@ func (s *session) item(v rawjson.Value) {
 		if s.open == nil || !isItem(kind) {
 			s.open = s.turn("", "")
 		}
-		if kind == "tool" && v.Get("tool").Str() == "invalid" && v.Get("state").Get("input").Get("tool").Exists() {
-			s.unknown(s.open, v)
-			return
-		}
 		s.add(s.open, v)
 	}
 }
@@ -446,17 +418,15 @@ func (s *session) results(m rawjson.Value, role string) {
 	if id := firstText(m, "tool_call_id", "toolCallId"); id != "" || role == "tool" {
 		s.result(m, cmp.Or(id, text(m.Get("id"))))
 	}
-	for _, blocks := range []rawjson.Value{m.Get("content"), m.Get("parts")} {
-		for b := range blocks.Each() {
-			id := firstText(b, "tool_use_id", "tool_call_id", "toolCallId")
-			if id == "" {
-				continue
-			}
-			if b.Get("part_kind").Str() == "retry-prompt" {
+	for _, key := range []string{"content", "parts"} {
+		for b := range m.Get(key).Each() {
+			switch id := firstText(b, "tool_use_id", "tool_call_id", "toolCallId"); {
+			case id == "":
+			case b.Get("part_kind").Str() == "retry-prompt":
 				s.became(id, OutcomeError)
-				continue
+			default:
+				s.result(b, id)
 			}
-			s.result(b, id)
 		}
 	}
 }
@@ -516,22 +486,17 @@ func (s *session) adopt(turns []Turn, err error) {
 	}
 	for _, t := range turns {
 		kept := t
+		kept.Model = cmp.Or(kept.Model, s.model)
 		if kept.NoTools && s.tools != nil {
 			kept.Tools, kept.NoTools = s.tools, false
 		}
 		kept.Calls, kept.Outcomes, kept.Line = nil, nil, s.line
 		for i, c := range t.Calls {
-			if s.repeated("", c) {
-				s.again(c, t.Tools)
-				continue
+			outcome := Outcome("")
+			if i < len(t.Outcomes) {
+				outcome = t.Outcomes[i]
 			}
-			if c.ID != "" {
-				s.byID[c.ID] = place{&kept, len(kept.Calls)}
-			}
-			kept.Calls = append(kept.Calls, c)
-			if kept.Outcomes = append(kept.Outcomes, ""); i < len(t.Outcomes) {
-				kept.Outcomes[len(kept.Outcomes)-1] = t.Outcomes[i]
-			}
+			s.append(&kept, c, outcome)
 		}
 		s.turns = append(s.turns, &kept)
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -21,6 +21,7 @@ type Toolsets struct {
 	tools  []middleware.Tool
 	inputs map[string][]byte
 	schema []byte // of every call, from a file that is a JSON Schema; nil: none
+	some   bool   // tools are some of those that the model had
 	// by finds a set by source and ref, and by ref alone under an empty source.
 	by map[setKey][]middleware.Tool
 }
@@ -78,20 +79,16 @@ func (s *Toolsets) add(v rawjson.Value) error {
 	}
 	found := toolsIn.Get(thin(holder))
 	if found == nil {
-		found = toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":[%s]}`, v.Raw()))
+		found = toolsOf("[" + v.Raw() + "]")
 	}
 	if found == nil && v.Get("type").Str() == "object" && (v.Get("properties").Exists() || v.Get("required").Exists()) && !v.Get("name").Exists() {
 		s.schema = []byte(v.Raw())
 		return nil
 	}
-	if found == nil {
+	if found == nil && !(v.Get("tool_calls").Exists() && v.Get("tools").Empty()) { // a recording of a request without tools
 		return errors.New("neither tools nor a toolset with a ref, nor a request with tools, nor a schema")
 	}
-	for _, t := range found {
-		if !slices.ContainsFunc(s.tools, func(known middleware.Tool) bool { return known.Name == t.Name }) {
-			s.tools = append(s.tools, t)
-		}
-	}
+	s.tools = withTools(s.tools, found...)
 	return nil
 }
 
@@ -115,24 +112,33 @@ func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool
 	return s.tools
 }
 
+// SomeTools returns tools for every record that are some of those that the model had, as the
+// tools of one MCP server are. Calls of others are not validated. Agents put the name of the
+// server and "__" in front of a tool's name.
+func SomeTools(tools []middleware.Tool) *Toolsets { return &Toolsets{tools: tools, some: true} }
+
 // complete gives a turn without tools the tools of every record. Without any, its
 // tools are the names that it calls.
 func (s *Toolsets) complete(t *Turn) {
-	if s != nil && s.tools != nil {
+	switch {
+	case s == nil:
+		s = &Toolsets{}
+	case s.tools != nil && !s.some:
 		t.Tools, t.NoTools = s.tools, false
 		return
 	}
+	var called []middleware.Tool
 	for _, c := range t.Calls {
-		t.Tools = withoutSchema(t.Tools, c.Name)
-	}
-	if s != nil && s.schema != nil {
-		t.NoTools, t.Tools = false, slices.Clone(t.Tools) // turns share them
-		for i := range t.Tools {
-			if t.Tools[i].Parameters == nil {
-				t.Tools[i].Parameters = s.schema
+		tool := middleware.Tool{Name: c.Name, Parameters: s.schema}
+		for _, known := range s.tools {
+			if known.Name == c.Name || strings.HasSuffix(c.Name, "__"+known.Name) {
+				tool.Parameters = known.Parameters
 			}
 		}
+		called = withTools(called, tool)
+		t.NoTools = t.NoTools && tool.Parameters == nil
 	}
+	t.Tools, t.Some = withTools(called, t.Tools...), s.some
 }
 
 // OpenToolsets reads the toolsets in a file.
@@ -145,17 +151,13 @@ func OpenToolsets(file string) (*Toolsets, error) {
 	return ReadToolsets(file, f)
 }
 
-// ToolsetsFor reads the toolsets in a file or, if file is "", in the one beside a log. It
-// returns nil if there is none: a turn that refers to it is an error then. Standard input,
-// "-", has no file beside it.
-func ToolsetsFor(log, file string) (*Toolsets, error) {
-	if file == "" && log != "-" {
-		file = ToolsetsBeside(log)
+// ToolsetsFor reads the toolsets in the file beside a log. It returns nil if there is none: a
+// turn that refers to it is an error then. Standard input, "-", has no file beside it.
+func ToolsetsFor(log string) (*Toolsets, error) {
+	if file := ToolsetsBeside(log); file != "" && log != "-" {
+		return OpenToolsets(file)
 	}
-	if file == "" {
-		return nil, nil
-	}
-	return OpenToolsets(file)
+	return nil, nil
 }
 
 // ToolsetsBeside returns the toolsets file in the directory of a file of

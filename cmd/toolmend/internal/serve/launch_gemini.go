@@ -8,6 +8,8 @@ import (
 	"github.com/toolmend/toolmend/gateway"
 )
 
+const geminiURL = "https://generativelanguage.googleapis.com"
+
 // launchGemini points Gemini CLI at the gateway. With the variable it refuses to start unless its
 // settings name the API key: without them it takes the variable for another kind of login.
 // Source: Gemini CLI 0.61.0, getAuthTypeFromEnv and validateAuthMethod.
@@ -19,6 +21,6 @@ func launchGemini(m machine, at string, f runFlags) (launch, error) {
 	if login != key {
 		return launch{}, fmt.Errorf("the Gemini CLI can use another address only with an API key, and its login is %q; put {\"security\": {\"auth\": {\"selectedType\": %q}}} into %s, and set GEMINI_API_KEY", login, key, user)
 	}
-	to := firstSet(destination{url: f.upstream}, destination{m.getenv(name), name}, destination{url: "https://generativelanguage.googleapis.com"})
+	to := firstSet(destination{url: f.upstream}, destination{m.getenv(name), name}, destination{url: geminiURL})
 	return launch{args: f.args, env: []string{name + "=" + at}, from: to.from, upstreams: []gateway.Upstream{{URL: strings.TrimRight(to.url, "/")}}}, nil
 }

@@ -26,24 +26,25 @@ func launchQwen(m machine, at string, f runFlags) (launch, error) {
 }
 
 // qwenFile returns a variable of the .env file that qwen-code reads: the first
-// that there is. All other lines are ignored.
+// that there is.
 func (m machine) qwenFile(name string) string {
-	var files []string
 	for _, dir := range append(m.up(), m.home) {
-		files = append(files, filepath.Join(dir, ".qwen", ".env"), filepath.Join(dir, ".env"))
-	}
-	for _, f := range files {
-		text, err := m.readFile(f)
-		if err != nil {
-			continue
-		}
-		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-			k, v, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "), "=")
-			if strings.TrimSpace(k) == name {
-				return strings.Trim(strings.TrimSpace(v), `"'`)
+		for _, file := range []string{filepath.Join(dir, ".qwen", ".env"), filepath.Join(dir, ".env")} {
+			if text, err := m.readFile(file); err == nil {
+				return dotenv(text, name)
 			}
 		}
-		return ""
+	}
+	return ""
+}
+
+// dotenv returns a variable of the text of a .env file, or "". All other lines are ignored.
+func dotenv(text []byte, name string) string {
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		k, v, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "), "=")
+		if strings.TrimSpace(k) == name {
+			return strings.Trim(strings.TrimSpace(v), `"'`)
+		}
 	}
 	return ""
 }

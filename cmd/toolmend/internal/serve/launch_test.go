@@ -159,6 +159,59 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+// TestLaunchCommand holds which variables a program gets, and where their requests go.
+func TestLaunchCommand(t *testing.T) {
+	t.Parallel()
+	const at = "http://127.0.0.1:5"
+	for name, c := range map[string]struct {
+		env, flag       string
+		variable, value string // that the program gets, without at; "" means none
+		upstream        string // of it
+	}{
+		"OpenAI":                    {variable: "OPENAI_BASE_URL", value: "/openai/v1", upstream: "https://api.openai.com"},
+		"Anthropic":                 {variable: "ANTHROPIC_BASE_URL", value: "/anthropic", upstream: "https://api.anthropic.com/v1"},
+		"Anthropic, set":            {env: "ANTHROPIC_BASE_URL=https://a.example/x", variable: "ANTHROPIC_BASE_URL", value: "/anthropic", upstream: "https://a.example/x"},
+		"Anthropic, of the AI SDK":  {env: "ANTHROPIC_BASE_URL=https://a.example/v1", variable: "ANTHROPIC_BASE_URL", value: "/anthropic/v1", upstream: "https://a.example"},
+		"Google":                    {variable: "GOOGLE_GEMINI_BASE_URL", value: "/gemini", upstream: "https://generativelanguage.googleapis.com"},
+		"OpenRouter":                {variable: "OPENROUTER_API_BASE", value: "/openrouter/v1", upstream: "https://openrouter.ai/api"},
+		"Mistral":                   {variable: "MISTRAL_BASE_URL", value: "/mistral/v1", upstream: "https://api.mistral.ai"},
+		"Ollama":                    {variable: "OLLAMA_HOST", value: "/ollama", upstream: "http://127.0.0.1:11434"},
+		"Ollama, a port":            {env: "OLLAMA_HOST=:1234", variable: "OLLAMA_HOST", value: "/ollama", upstream: "http://127.0.0.1:1234"},
+		"Ollama, an address":        {env: "OLLAMA_HOST=0.0.0.0", variable: "OLLAMA_HOST", value: "/ollama", upstream: "http://127.0.0.1:11434"},
+		"Ollama, a URL":             {env: "OLLAMA_HOST=https://o.example/", variable: "OLLAMA_HOST", value: "/ollama", upstream: "https://o.example"},
+		"LangChain":                 {variable: "OPENAI_API_BASE"},
+		"LangChain, set":            {env: "ANTHROPIC_API_URL=https://a.example", variable: "ANTHROPIC_API_URL", value: "/anthropic-api-url", upstream: "https://a.example"},
+		"LangChain, beside the SDK": {env: "ANTHROPIC_API_URL=https://a.example", variable: "ANTHROPIC_BASE_URL", value: "/anthropic", upstream: "https://api.anthropic.com/v1"},
+		"Azure":                     {variable: "AZURE_OPENAI_ENDPOINT"},
+		"Azure, set":                {env: "AZURE_OPENAI_ENDPOINT=https://r.openai.azure.com/", variable: "AZURE_OPENAI_ENDPOINT", value: "/azure", upstream: "https://r.openai.azure.com"},
+		"--upstream":                {flag: "http://127.0.0.1:8080", variable: "OPENAI_BASE_URL", value: "/openai/v1", upstream: "http://127.0.0.1:8080"},
+		"--upstream over a variable": {
+			flag: "http://127.0.0.1:8080/v1", env: "OPENAI_BASE_URL=https://a.example/api", variable: "OPENAI_BASE_URL", value: "/openai", upstream: "http://127.0.0.1:8080",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, value, _ := strings.Cut(c.env, "=")
+			m := machine{getenv: func(name string) string {
+				if name == set {
+					return value
+				}
+				return ""
+			}, readFile: func(string) ([]byte, error) { return nil, os.ErrNotExist }, dir: filepath.FromSlash("/h/p")}
+			l, err := launchCommand(m, at, runFlags{upstream: c.flag})
+			require.NoError(t, err)
+			got, upstream := "", ""
+			for i, v := range l.env {
+				if name, value, _ := strings.Cut(v, "="); name == c.variable {
+					got, upstream = strings.TrimPrefix(value, at), l.upstreams[i].URL
+				}
+			}
+			require.Equal(t, c.value, got)
+			require.Equal(t, c.upstream, upstream)
+		})
+	}
+}
+
 // TestCodexLogin holds that requests of a ChatGPT login go to the upstream for
 // them, and all others to the API.
 func TestCodexLogin(t *testing.T) {

@@ -25,9 +25,10 @@ var runHelp string
 
 // runFlags is the command line of run.
 type runFlags struct {
-	mode, record, upstream string // "" means not given
-	agent                  string
+	mode, record, upstream string   // "" means not given
+	agent                  string   // or the program
 	args                   []string // of the agent
+	isCommand              bool     // agent is any program, which stands behind --
 }
 
 func parseRun(args []string) (runFlags, error) {
@@ -37,14 +38,17 @@ func parseRun(args []string) (runFlags, error) {
 		return f, err
 	}
 	if fs.NArg() == 0 {
-		return f, fmt.Errorf("name an agent: %s", strings.Join(launcherNames(), ", "))
+		return f, fmt.Errorf("name an agent: %s; or a program: toolmend run -- COMMAND", strings.Join(launcherNames(), ", "))
 	}
 	f.agent, f.args = fs.Arg(0), fs.Args()[1:]
+	if f.isCommand = cli.FlagsEnd(fs, args[:len(args)-fs.NArg()]); f.isCommand {
+		return f, checkUpstream(f.upstream)
+	}
 	if len(f.args) > 0 && f.args[0] == "--" {
 		f.args = f.args[1:]
 	}
 	if launchers[f.agent] == nil {
-		return f, fmt.Errorf("unknown agent %q; the agents are %s. For another one: toolmend serve", f.agent, strings.Join(launcherNames(), ", "))
+		return f, fmt.Errorf("unknown agent %q; the agents are %s. For another program: toolmend run -- %s", f.agent, strings.Join(launcherNames(), ", "), f.agent)
 	}
 	return f, checkUpstream(f.upstream)
 }
@@ -77,7 +81,11 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 		return cli.ExitFailed, err
 	}
 	defer l.Close()
-	how, err := launchers[f.agent](thisMachine(), "http://"+l.Addr().String(), f)
+	start, logged := launchers[f.agent], f.agent
+	if f.isCommand {
+		start, logged = launchCommand, "command"
+	}
+	how, err := start(thisMachine(), "http://"+l.Addr().String(), f)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
@@ -86,7 +94,7 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	if err := c.Validate(); err != nil {
 		return cli.ExitFailed, err
 	}
-	file, err := newRunLog(f.agent)
+	file, err := newRunLog(logged)
 	if err != nil {
 		return cli.ExitFailed, err
 	}
@@ -129,6 +137,10 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	}
 	stop()
 	closeGateway() // the last observed answers count too
+	if f.isCommand {
+		fmt.Fprintf(stderr, "toolmend: %s\n", served.line(requests.Load(), file.Name()))
+		return code, nil
+	}
 	switch n := requests.Load(); {
 	case n > 0:
 		fmt.Fprintf(stderr, "toolmend: %s: %s\n", f.agent, served)

@@ -21,6 +21,9 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
+// fakeCommand is the name of a program that is no agent. FAKE_BASE names the variable that it reads.
+const fakeCommand = "some-program"
+
 // fakeAgent is what the test binary does under the name of an agent. It says how
 // it was started, sends a model call to where the agent would, and ends as
 // FAKE_END says.
@@ -28,6 +31,8 @@ func fakeAgent(name string, args []string) int {
 	var base string
 	path := "/chat/completions"
 	switch name {
+	case fakeCommand:
+		base = os.Getenv(os.Getenv("FAKE_BASE"))
 	case "claude":
 		base, path = os.Getenv("ANTHROPIC_BASE_URL"), "/v1/chat/completions"
 	case "copilot":
@@ -83,7 +88,7 @@ func ran(t *testing.T, home string, env []string, args ...string) *osexec.Cmd {
 	bin := t.TempDir()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for _, name := range launcherNames() {
+	for _, name := range append(launcherNames(), fakeCommand) {
 		require.NoError(t, os.Symlink(self, filepath.Join(bin, name)))
 	}
 	c := osexec.CommandContext(t.Context(), self, append([]string{"run"}, args...)...)
@@ -155,6 +160,47 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRunCommand holds that a program reaches, by each variable, what it reached without toolmend; that
+// it gets its arguments unchanged, "--" among them; and that one line on standard error follows it.
+func TestRunCommand(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		base, env, flag, file string // %s is the upstream; base is what the program reads
+	}{
+		"a set variable":            {base: "OPENAI_BASE_URL", env: "OPENAI_BASE_URL=%s/v1"},
+		"without a version":         {base: "MISTRAL_BASE_URL", env: "MISTRAL_BASE_URL=%s"},
+		"one that is left alone":    {base: "OPENAI_API_BASE", env: "OPENAI_API_BASE=%s/v1/"},
+		"a file":                    {base: "OPENROUTER_API_BASE", file: "export OPENROUTER_API_BASE=\"%s/v1\"\n"},
+		"the environment is nearer": {base: "OPENAI_BASE_URL", env: "OPENAI_BASE_URL=%s/v1", file: "OPENAI_BASE_URL=http://127.0.0.1:1/v1\n"},
+		"--upstream":                {base: "OPENAI_BASE_URL", flag: "%s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up, home := answering(t), t.TempDir()
+			args := []string{"--", fakeCommand, "--", "-p", "hi"}
+			if c.flag != "" {
+				args = append([]string{"--upstream", fmt.Sprintf(c.flag, up)}, args...)
+			}
+			env := []string{"FAKE_CALL=1", "FAKE_BASE=" + c.base}
+			if c.env != "" {
+				env = append(env, fmt.Sprintf(c.env, up))
+			}
+			if c.file != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(home, ".env"), fmt.Appendf(nil, c.file, up), 0o600))
+			}
+			cmd := ran(t, home, env, args...)
+			var out, errOut bytes.Buffer
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("typed"), &out, &errOut
+			_ = cmd.Run()
+			require.Equal(t, 5, cmd.ProcessState.ExitCode(), errOut.String())
+			require.Contains(t, out.String(), `args ["--" "-p" "hi"] stdin "typed"`)
+			require.Contains(t, out.String(), "status 200 valid")
+			require.NotContains(t, out.String(), "toolmend")
+			require.Regexp(t, `^toolmend: 1 model request, 1 tool call; requests: 0 repaired, 0 re-asked, 0 still invalid; log: \S+run-command-\S+\n$`, errOut.String())
+		})
+	}
+}
+
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
 	noTLS := strings.Replace(answering(t), "http:", "https:", 1)
@@ -164,15 +210,19 @@ func TestRunEnds(t *testing.T) {
 		code int
 		err  string
 	}{
-		"no request":    {nil, []string{"claude"}, 5, "toolmend: no request of claude reached the gateway, so no tool call was validated. It uses another provider than https://api.anthropic.com"},
-		"killed":        {[]string{"FAKE_END=kill"}, []string{"claude"}, 137, "toolmend: the log of the gateway is "},
-		"no upstream":   {[]string{"FAKE_CALL=1", "ANTHROPIC_BASE_URL=" + noTLS}, []string{"claude"}, 5, "toolmend: claude: 1 model call, 1 failed\ntoolmend: the upstream " + noTLS + " comes from ANTHROPIC_BASE_URL\n"},
-		"not installed": {[]string{"PATH=" + os.DevNull}, []string{"claude"}, 127, "toolmend run: claude is not installed, or not in PATH\n"},
-		"no agent":      {nil, nil, 2, "name an agent: claude, codex, copilot, gemini, opencode, qwen\nSee toolmend run -h."},
-		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, copilot, gemini, opencode, qwen. For another one: toolmend serve`},
-		"mode":          {nil, []string{"--mode", "strict", "claude"}, 2, `toolmend run: mode: must be one of`},
-		"upstream":      {nil, []string{"--upstream", "x", "claude"}, 2, `--upstream "x" is not a URL; write https://x`},
-		"no cache":      {[]string{"HOME=" + os.DevNull}, []string{"claude"}, 5, "the log of the gateway is " + os.TempDir()},
+		"no request":      {nil, []string{"claude"}, 5, "toolmend: no request of claude reached the gateway, so no tool call was validated. It uses another provider than https://api.anthropic.com"},
+		"killed":          {[]string{"FAKE_END=kill"}, []string{"claude"}, 137, "toolmend: the log of the gateway is "},
+		"no upstream":     {[]string{"FAKE_CALL=1", "ANTHROPIC_BASE_URL=" + noTLS}, []string{"claude"}, 5, "toolmend: claude: 1 model call, 1 failed\ntoolmend: the upstream " + noTLS + " comes from ANTHROPIC_BASE_URL\n"},
+		"not installed":   {[]string{"PATH=" + os.DevNull}, []string{"claude"}, 127, "toolmend run: claude is not installed, or not in PATH\n"},
+		"no agent":        {nil, nil, 2, "name an agent: claude, codex, copilot, gemini, opencode, qwen; or a program: toolmend run -- COMMAND\nSee toolmend run -h."},
+		"no command":      {nil, []string{"--"}, 2, "or a program: toolmend run -- COMMAND"},
+		"unknown agent":   {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, copilot, gemini, opencode, qwen. For another program: toolmend run -- vi`},
+		"no such command": {nil, []string{"--", "no-such-program"}, 127, "toolmend run: no-such-program is not installed, or not in PATH\n"},
+		"command killed":  {[]string{"FAKE_END=kill"}, []string{"--mode", "repair", "--", fakeCommand}, 137, "toolmend: no request reached the gateway, so no tool call was validated"},
+		"wrong variable":  {[]string{"OPENAI_BASE_URL=localhost:8080"}, []string{"--", fakeCommand}, 2, `OPENAI_BASE_URL must be a URL, such as https://api.openai.com/v1, got "localhost:8080"`},
+		"mode":            {nil, []string{"--mode", "strict", "claude"}, 2, `toolmend run: mode: must be one of`},
+		"upstream":        {nil, []string{"--upstream", "x", "claude"}, 2, `--upstream "x" is not a URL; write https://x`},
+		"no cache":        {[]string{"HOME=" + os.DevNull}, []string{"claude"}, 5, "the log of the gateway is " + os.TempDir()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ import (
 const asProgram = "TOOLMEND_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if launchers[os.Args[0]] != nil { // run started it under the name of an agent
+	if launchers[os.Args[0]] != nil || os.Args[0] == fakeCommand { // run started it under the name of an agent
 		os.Exit(fakeAgent(os.Args[0], os.Args[1:]))
 	}
 	if os.Getenv(asProgram) != "" {

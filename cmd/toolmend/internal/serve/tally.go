@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // sums counts the model calls of a gateway by what became of them. A model call
@@ -20,6 +21,8 @@ type sums struct {
 	corrected int // valid after the model was asked again
 	repaired  int
 	would     int // mode observe: the mode enforce would have changed the answer
+	toolCalls int // that the client got
+	reasked   int // model calls after which the model was asked again, whatever came of it
 }
 
 // tally is a slog.Handler that counts the gateway's records about model calls,
@@ -40,7 +43,7 @@ func (t tally) Handle(ctx context.Context, r slog.Record) error {
 // add counts a record of docs/gateway/metrics.md, "The log".
 func (s *sums) add(r slog.Record) {
 	var failed, invalid, again, issues, repairs bool
-	would := ""
+	would, toolCalls := "", 0
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "error":
@@ -49,6 +52,8 @@ func (s *sums) add(r slog.Record) {
 			invalid = a.Value.String() == "invalid"
 		case "attempts":
 			again = a.Value.Int64() > 1
+		case "calls":
+			toolCalls = int(a.Value.Int64())
 		case "issues":
 			issues = true
 		case "repairs":
@@ -61,6 +66,10 @@ func (s *sums) add(r slog.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
+	s.toolCalls += toolCalls
+	if issues && again {
+		s.reasked++
+	}
 	switch {
 	case failed:
 		s.failed++
@@ -84,13 +93,32 @@ func (s *sums) failures() int {
 	return s.failed
 }
 
+// line returns the counts of a program in one line. requests are all that reached the gateway, of
+// which others than model calls are not validated.
+func (s *sums) line(requests int64, log string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more := ""
+	switch {
+	case requests == 0:
+		return "no request reached the gateway, so no tool call was validated: the program sets the address itself, or reads another variable (toolmend run -h); log: " + log
+	case s.failed > 0:
+		more += fmt.Sprintf(", %d failed", s.failed)
+	}
+	if s.would > 0 {
+		more += fmt.Sprintf(", %d that mode enforce would have changed", s.would)
+	}
+	return fmt.Sprintf("%s, %s; requests: %d repaired, %d re-asked, %d still invalid%s; log: %s",
+		text.Plural(s.calls, "model request"), text.Plural(s.toolCalls, "tool call"), s.repaired, s.reasked, s.invalid, more, log)
+}
+
 // String returns the counts for a person, without those that are 0.
 func (s *sums) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := []string{fmt.Sprintf("%d model calls", s.calls)}
+	parts := []string{fmt.Sprintf("%d model calls", s.calls)}
 	if s.calls == 1 {
-		text[0] = "1 model call"
+		parts[0] = "1 model call"
 	}
 	for _, c := range []struct {
 		n   int
@@ -103,11 +131,11 @@ func (s *sums) String() string {
 		{s.would, "that mode enforce would have changed"},
 	} {
 		if c.n > 0 {
-			text = append(text, fmt.Sprintf("%d %s", c.n, c.say))
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.say))
 		}
 	}
-	if len(text) == 1 && s.calls > 0 {
-		text = append(text, "none needed a repair")
+	if len(parts) == 1 && s.calls > 0 {
+		parts = append(parts, "none needed a repair")
 	}
-	return strings.Join(text, ", ")
+	return strings.Join(parts, ", ")
 }

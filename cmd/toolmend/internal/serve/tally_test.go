@@ -33,3 +33,22 @@ func TestTally(t *testing.T) {
 	log.Info("model call", "status", "", "attempts", 2) // after a network error
 	require.Equal(t, "2 model calls, none needed a repair", s.String())
 }
+
+// TestLine holds the line about a program: a request that was asked again counts as such, whatever came of it.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	some := map[string]int{"x": 1}
+	s := &sums{}
+	log := slog.New(tally{slog.NewTextHandler(io.Discard, nil), s})
+	require.Contains(t, s.line(0, "f"), "no request reached the gateway")
+	for _, attrs := range [][]any{
+		{"calls", 2, "attempts", 1, "repairs", some},
+		{"calls", 1, "attempts", 2, "issues", some},
+		{"calls", 1, "attempts", 3, "issues", some, "status", "invalid"},
+		{"calls", 0, "attempts", 2, "error", "refused"},
+		{"calls", 1, "attempts", 1, "would", "reasked", "issues", some},
+	} {
+		log.Info("model call", attrs...)
+	}
+	require.Equal(t, "5 model requests, 5 tool calls; requests: 1 repaired, 2 re-asked, 1 still invalid, 1 failed, 1 that mode enforce would have changed; log: f", s.line(9, "f"))
+}

@@ -3,34 +3,12 @@ package lib
 import (
 	"context"
 	"io"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
-
-// TestHistoryIsBounded holds that the last half of maxHistory is known, and that not more than
-// maxHistory is kept.
-func TestHistoryIsBounded(t *testing.T) {
-	t.Parallel()
-	h := New("", nil)
-	const size, n = 1 << 20, 200
-	for i := range n {
-		_, ok := h.fill([]message{{name: strconv.Itoa(i), size: size}})
-		require.True(t, ok)
-		require.LessOrEqual(t, (len(h.history.recent)+len(h.history.older))*size, maxHistory)
-	}
-	for i, want := range map[int]bool{n - 1: true, n - maxHistory/2/size: true, n - maxHistory/size - 1: false, 0: false} {
-		_, ok := h.fill([]message{{name: strconv.Itoa(i)}})
-		require.Equal(t, want, ok, i)
-	}
-	for i := range n { // what is in use stays, whatever comes
-		_, ok := h.fill([]message{{name: strconv.Itoa(n - 1)}, {name: "new" + strconv.Itoa(i), size: size}})
-		require.True(t, ok, i)
-	}
-}
 
 // endless is a reader of the same line for ever.
 type endless struct{ lines int }
