@@ -62,6 +62,10 @@ func init() { // the readers use the table
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span span_data/type=generation"), read: messagesAt("span_data/output")},
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span|object=trace id")}, // likewise
 		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"), read: func(s *session, v rawjson.Value) {
+			defer func(before []middleware.Tool) { s.tools = before }(s.tools)
+			if found := toolsIn.Get(thin(find(v, "input"))); found != nil {
+				s.tools = found
+			}
 			for _, key := range []string{"preferred_output", "non_preferred_output", "chosen", "rejected", "completion"} {
 				s.messages(v.Get(key))
 			}
@@ -178,7 +182,7 @@ func (s *session) each(list rawjson.Value) {
 // modelPlaces are where records have the name of the model.
 var modelPlaces = []string{
 	"model", "gen_ai.request.model", "gen_ai.response.model", "ai.model.id", "llm/model_name", "providedModelName", "provided_model_name", "modelId",
-	"extra/invocation_params/model", "extra/metadata/ls_model_name", "inputs/model", "provider/id", "info/agent_info/llm", "eval/model", "metadata/model",
+	"extra/invocation_params/model", "extra/metadata/ls_model_name", "inputs/model", "provider/id", "info/agent_info/llm", "eval/model",
 	"sample/model", "agent/model_name", "span_data/model", "llm_output/model_name", "properties/$ai_model",
 }
 
@@ -190,7 +194,7 @@ func (s *session) record(v rawjson.Value) bool {
 		return false
 	}
 	s.form, s.local, s.session = f, f.lines, s.session || f.session || f.lines
-	if model := firstAt(v, modelPlaces).Str(); model != "" {
+	if model := textAt(v, modelPlaces); model != "" {
 		defer func(before string) { s.model = before }(s.model)
 		s.model = model
 	}
@@ -297,6 +301,9 @@ func (s *session) openInference(v rawjson.Value) {
 	}
 }
 
+// dotted are the begins of the names of attributes that are a part of a message or a tool.
+var dotted = []string{"llm.output_messages", "llm.tools", "llm.model_name", "llm.request.functions", "llm.completions", "gen_ai.completion."}
+
 // undotted returns a record in which the attributes of messages and tools are objects and
 // lists. A dot in a name is a step, and an object whose names are numbers is a list.
 func undotted(v rawjson.Value) rawjson.Value {
@@ -307,9 +314,11 @@ func undotted(v rawjson.Value) rawjson.Value {
 	rest := []byte("{")
 	for m := range v.Each() {
 		key := strings.TrimPrefix(m.Key(), "attributes.")
-		if first, _, _ := strings.Cut(key, "."); strings.Count(key, ".") <= maxDots && (first == "llm" || strings.HasPrefix(key, "gen_ai.completion.")) {
+		isDotted := key == "llm" || slices.ContainsFunc(dotted, func(begin string) bool { return strings.HasPrefix(key, begin) })
+		switch {
+		case isDotted && strings.Count(key, ".") <= maxDots:
 			tree.put(key, m, 0)
-		} else {
+		case !strings.HasPrefix(key, "llm.input_messages.") && !strings.HasPrefix(key, "gen_ai.prompt."): // history
 			rest = fmt.Appendf(rest, "%s:%s,", rawjson.Quote(key), m.Raw())
 		}
 	}
