@@ -312,12 +312,9 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 // conversation returns a turn for each message with calls, in whichever form they are.
 func conversation(list rawjson.Value) ([]Turn, error) {
 	s := newSession("", nil)
-	switch {
-	case list.Kind() == rawjson.String:
+	if list.Kind() == rawjson.String || hasCall(list) {
 		s.blocks(list)
-	case list.Kind() == rawjson.Array && hasCall(list):
-		s.blocks(list)
-	default:
+	} else {
 		s.messages(list)
 	}
 	var e *Error
@@ -329,7 +326,7 @@ func conversation(list rawjson.Value) ([]Turn, error) {
 
 // hasCall reports whether a list begins with a call that no message is around.
 func hasCall(list rawjson.Value) bool {
-	v := firstOf(list)
+	v := enter(list, "0")
 	return !v.Get("role").Exists() && !isItem(v.Get("type").Str()) && isCall(v)
 }
 

@@ -126,6 +126,8 @@ func init() { // the readers use the table
 		{name: "LangChain messages", has: signs("lc kwargs"), read: (*session).message},
 		{name: "LangChain messages", has: signs("data|content data|!role type=ai|type=human|type=AIMessageChunk|type=tool|type=system"), read: (*session).message},
 		{name: "LangChain results", has: signs("generations"), read: (*session).answer},
+		{name: "LangGraph state", has: signs("values/messages"), read: messagesAt("values/messages")},
+		{name: "AI SDK result", has: signs("steps/0/toolCalls|steps/0/content"), read: messagesAt("steps")},
 		{name: "message", has: signs("role content|parts|tool_calls !stop_reason"), read: (*session).message},
 		{name: "item of OpenAI Responses", is: func(v rawjson.Value) bool { return isItem(v.Get("type").Str()) }, read: (*session).item},
 		{name: "list of calls", is: func(v rawjson.Value) bool { return !v.Get("tools").Exists() && isCall(v) }, read: (*session).single},
@@ -282,9 +284,6 @@ func (s *session) answer(v rawjson.Value) {
 			s.messages(list)
 			return
 		}
-	}
-	if in := v.Get("output"); in.Kind() == rawjson.Object {
-		v = in
 	}
 	s.message(v)
 }

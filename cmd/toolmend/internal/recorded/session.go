@@ -445,20 +445,14 @@ func (s *session) became(id string, o Outcome) {
 // blocks reads a text with blocks of JSON in it, each on lines of its own, as promptfoo joins
 // the blocks of an answer of Anthropic.
 func (s *session) blocks(v rawjson.Value) {
-	if v.Kind() == rawjson.String {
-		in, ok := jsonIn(v.Str())
-		if !ok {
-			t := s.turn("", "")
-			for line := range strings.SplitSeq(v.Str(), "\n") {
-				if in, ok := jsonIn(line); ok && isCall(in) {
-					s.add(t, in)
-				}
+	switch v = decoded(v); {
+	case v.Kind() == rawjson.String:
+		t := s.turn("", "")
+		for line := range strings.SplitSeq(v.Str(), "\n") {
+			if in, ok := jsonIn(line); ok && isCall(in) {
+				s.add(t, in)
 			}
-			return
 		}
-		v = in
-	}
-	switch {
 	case v.Kind() == rawjson.Array:
 		t := s.turn("", "")
 		for c := range v.Each() {
