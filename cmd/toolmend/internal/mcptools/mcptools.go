@@ -38,7 +38,12 @@ func Open(ctx context.Context, name string) (*recorded.Toolsets, error) {
 		}
 		cmd := exec.Command(words[0], words[1:]...)
 		cmd.Stderr = said
-		transport = &sdk.CommandTransport{Command: cmd, TerminateDuration: time.Second}
+		defer func() {
+			if cmd.Process != nil {
+				_ = cmd.Process.Kill() // a server that does not answer does not end with its input either
+			}
+		}()
+		transport = &sdk.CommandTransport{Command: cmd, TerminateDuration: 3 * time.Second}
 	} else if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		return recorded.OpenToolsets(name)
 	}

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,10 +58,7 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 	}
 	for _, key := range callHolders {
 		if in := placeAt(v, key); in.Kind() == rawjson.Object {
-			v = in
-			if id := firstText(v, callIDs...); id != "" {
-				c.ID = id
-			}
+			v, c.ID = in, cmp.Or(firstText(in, callIDs...), c.ID)
 			if key == "custom" {
 				kind = "custom_tool_call"
 			}
@@ -72,7 +70,7 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 		}
 	}
 	if name, isPart := strings.CutPrefix(kind, "tool-"); isPart && c.Name == "" {
-		c.Name = name
+		c.Name = strings.Clone(name)
 	}
 	c.Namespace = text(v.Get("namespace"))
 	var at rawjson.Value
@@ -183,11 +181,9 @@ func isFlat(v rawjson.Value) bool {
 // isPartial reports whether a call is not written to its end yet: programs keep such calls
 // while they arrive.
 func isPartial(v rawjson.Value) bool {
-	state := v.Get("state")
-	if inner := v.Get("toolInvocation"); inner.Exists() {
-		state = inner.Get("state")
-	}
-	return state.Str() == "input-streaming" || state.Str() == "partial-call" || state.Get("status").Str() == "pending"
+	return slices.ContainsFunc([]string{"state", "toolInvocation/state", "state/status"}, func(place string) bool {
+		return slices.Contains([]string{"input-streaming", "partial-call", "pending"}, placeAt(v, place).Str())
+	})
 }
 
 // outcomeOf returns what a call says itself about its result, or a result says.

@@ -244,7 +244,7 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		}
 		t.NoTools = t.Tools == nil && !f.whole
 		t.Source = text(v.Get("source"))
-		t.Model = cmp.Or(firstAt(v, modelPlaces).Str(), t.Model, text(req.Get("model")))
+		t.Model = cmp.Or(textAt(v, modelPlaces), t.Model, text(req.Get("model")))
 		t.ID = firstText(v, "id", "custom_id", "key", "request_id")
 	}
 	return turns, err
@@ -312,12 +312,9 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 // conversation returns a turn for each message with calls, in whichever form they are.
 func conversation(list rawjson.Value) ([]Turn, error) {
 	s := newSession("", nil)
-	switch {
-	case list.Kind() == rawjson.String:
+	if list.Kind() == rawjson.String || hasCall(list) {
 		s.blocks(list)
-	case list.Kind() == rawjson.Array && hasCall(list):
-		s.blocks(list)
-	default:
+	} else {
 		s.messages(list)
 	}
 	var e *Error
@@ -329,7 +326,7 @@ func conversation(list rawjson.Value) ([]Turn, error) {
 
 // hasCall reports whether a list begins with a call that no message is around.
 func hasCall(list rawjson.Value) bool {
-	v := firstOf(list)
+	v := enter(list, "0")
 	return !v.Get("role").Exists() && !isItem(v.Get("type").Str()) && isCall(v)
 }
 
@@ -374,7 +371,7 @@ var toolPlaces = []string{
 	"tools", "toolConfig/tools", "gen_ai.tool.definitions", "llm/tools", "llm/request/functions", "ai.prompt.tools",
 	"extra/invocation_params/tools", "extra/invocation_params/functions", "inputs/tools", "config/tools",
 	"info/environment_info/tool_defs", "environment_info/tool_defs", "metadata/ai.prompt.tools", "metadata/attributes/ai.prompt.tools",
-	"metadata/tools", "tool_definitions", "properties/$ai_tools", "input/tools",
+	"tool_definitions", "properties/$ai_tools",
 }
 
 // thin returns the request of a record with nothing in it but what says how an answer is
@@ -446,6 +443,10 @@ func firstAt(v rawjson.Value, places []string) rawjson.Value {
 	}
 	return rawjson.Value{}
 }
+
+// textAt returns the string at the first place that is there. It does not keep the record in
+// memory.
+func textAt(v rawjson.Value, places []string) string { return strings.Clone(firstAt(v, places).Str()) }
 
 // firstText returns the text of the first of some members that has one.
 func firstText(v rawjson.Value, keys ...string) string {

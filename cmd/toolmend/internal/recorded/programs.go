@@ -62,6 +62,10 @@ func init() { // the readers use the table
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span span_data/type=generation"), read: messagesAt("span_data/output")},
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span|object=trace id")}, // likewise
 		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"), read: func(s *session, v rawjson.Value) {
+			defer func(before []middleware.Tool) { s.tools = before }(s.tools)
+			if found := toolsIn.Get(thin(find(v, "input"))); found != nil {
+				s.tools = found
+			}
 			for _, key := range []string{"preferred_output", "non_preferred_output", "chosen", "rejected", "completion"} {
 				s.messages(v.Get(key))
 			}
@@ -122,6 +126,8 @@ func init() { // the readers use the table
 		{name: "LangChain messages", has: signs("lc kwargs"), read: (*session).message},
 		{name: "LangChain messages", has: signs("data|content data|!role type=ai|type=human|type=AIMessageChunk|type=tool|type=system"), read: (*session).message},
 		{name: "LangChain results", has: signs("generations"), read: (*session).answer},
+		{name: "LangGraph state", has: signs("values/messages"), read: messagesAt("values/messages")},
+		{name: "AI SDK result", has: signs("steps/0/toolCalls|steps/0/content"), read: messagesAt("steps")},
 		{name: "message", has: signs("role content|parts|tool_calls !stop_reason"), read: (*session).message},
 		{name: "item of OpenAI Responses", is: func(v rawjson.Value) bool { return isItem(v.Get("type").Str()) }, read: (*session).item},
 		{name: "list of calls", is: func(v rawjson.Value) bool { return !v.Get("tools").Exists() && isCall(v) }, read: (*session).single},
@@ -178,7 +184,7 @@ func (s *session) each(list rawjson.Value) {
 // modelPlaces are where records have the name of the model.
 var modelPlaces = []string{
 	"model", "gen_ai.request.model", "gen_ai.response.model", "ai.model.id", "llm/model_name", "providedModelName", "provided_model_name", "modelId",
-	"extra/invocation_params/model", "extra/metadata/ls_model_name", "inputs/model", "provider/id", "info/agent_info/llm", "eval/model", "metadata/model",
+	"extra/invocation_params/model", "extra/metadata/ls_model_name", "inputs/model", "provider/id", "info/agent_info/llm", "eval/model",
 	"sample/model", "agent/model_name", "span_data/model", "llm_output/model_name", "properties/$ai_model",
 }
 
@@ -190,7 +196,7 @@ func (s *session) record(v rawjson.Value) bool {
 		return false
 	}
 	s.form, s.local, s.session = f, f.lines, s.session || f.session || f.lines
-	if model := firstAt(v, modelPlaces).Str(); model != "" {
+	if model := textAt(v, modelPlaces); model != "" {
 		defer func(before string) { s.model = before }(s.model)
 		s.model = model
 	}
@@ -279,9 +285,6 @@ func (s *session) answer(v rawjson.Value) {
 			return
 		}
 	}
-	if in := v.Get("output"); in.Kind() == rawjson.Object {
-		v = in
-	}
 	s.message(v)
 }
 
@@ -297,6 +300,9 @@ func (s *session) openInference(v rawjson.Value) {
 	}
 }
 
+// dotted are the begins of the names of attributes that are a part of a message or a tool.
+var dotted = []string{"llm.output_messages", "llm.tools", "llm.model_name", "llm.request.functions", "llm.completions", "gen_ai.completion."}
+
 // undotted returns a record in which the attributes of messages and tools are objects and
 // lists. A dot in a name is a step, and an object whose names are numbers is a list.
 func undotted(v rawjson.Value) rawjson.Value {
@@ -307,9 +313,11 @@ func undotted(v rawjson.Value) rawjson.Value {
 	rest := []byte("{")
 	for m := range v.Each() {
 		key := strings.TrimPrefix(m.Key(), "attributes.")
-		if first, _, _ := strings.Cut(key, "."); strings.Count(key, ".") <= maxDots && (first == "llm" || strings.HasPrefix(key, "gen_ai.completion.")) {
+		isDotted := key == "llm" || slices.ContainsFunc(dotted, func(begin string) bool { return strings.HasPrefix(key, begin) })
+		switch {
+		case isDotted && strings.Count(key, ".") <= maxDots:
 			tree.put(key, m, 0)
-		} else {
+		case !strings.HasPrefix(key, "llm.input_messages.") && !strings.HasPrefix(key, "gen_ai.prompt."): // history
 			rest = fmt.Appendf(rest, "%s:%s,", rawjson.Quote(key), m.Raw())
 		}
 	}

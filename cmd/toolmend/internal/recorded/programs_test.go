@@ -251,6 +251,8 @@ func TestPrograms(t *testing.T) {
 		"Copilot chat":          {`{"requests":[{"message":{"text":"x"},"response":[],"result":{"metadata":{"toolCallRounds":[{"response":"","toolCalls":[{"id":"call_abcdefgh","name":"add","arguments":"{}"}]}]}}}]}`, []string{`add {}`}},
 		"Google ADK session":    {`{"id":"s","appName":"a","events":[{"author":"user","content":{"role":"user","parts":[]}},{"author":"a","content":{"role":"model","parts":[{"functionCall":{"name":"add","args":{}}}]}}]}`, []string{`add {}`}},
 		"LangChain results":     {`{"generations":[[{"text":"","message":{"type":"ai","content":"","tool_calls":[{"name":"add","args":{},"id":"c"}]}}]],"llm_output":{}}`, []string{`add {}`}},
+		"LangGraph state":       {`{"values":{"messages":[{"type":"ai","content":"","tool_calls":[{"name":"add","args":{},"id":"c"}]}]},"next":[]}`, []string{`add {}`}},
+		"AI SDK, steps":         {`{"steps":[{"text":"","content":[{"type":"tool-call","toolCallId":"call_abcdefgh","toolName":"add","input":{}}],"toolCalls":[{"type":"tool-call","toolCallId":"call_abcdefgh","toolName":"add","input":{}}]}]}`, []string{`add {}`}},
 		"AutoGen":               {`{"messages":[{"type":"TextMessage","source":"u","content":"x"},{"type":"ToolCallRequestEvent","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]}`, []string{`add {}`}},
 		"AutoGen, model":        {`[{"type":"AssistantMessage","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]`, []string{`add {}`}},
 		"goose":                 {`{"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"add","arguments":{}}}}]}`, []string{`add {}`}},

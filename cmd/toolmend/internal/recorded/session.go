@@ -79,10 +79,7 @@ func (s *session) add(t *Turn, v rawjson.Value) {
 		s.fail(err)
 		return
 	}
-	outcome := outcomeOf(v)
-	if v.Get("toolInvocation").Exists() {
-		outcome = outcomeOf(v.Get("toolInvocation"))
-	}
+	outcome := cmp.Or(outcomeOf(v.Get("toolInvocation")), outcomeOf(v))
 	c.Arguments = s.attached(c.Arguments)
 	if at := s.byID[c.ID]; t.key != "" && at.turn == t && at.call < len(t.Calls) && t.Calls[at.call].ID == c.ID {
 		i := at.call
@@ -128,11 +125,10 @@ func (s *session) repeated(key string, c middleware.ToolCall) bool {
 	}
 	within := "" // every file
 	if last := strings.LastIndexAny(c.ID, "_:.-"); len(c.ID)-last <= 6 {
-		if within = key; key == "" {
-			if within = s.file; !s.local {
-				return false
-			}
+		if key == "" && !s.local {
+			return false
 		}
+		within = cmp.Or(key, s.file)
 	}
 	k := KeyOf(within, c)
 	again := s.seen[k]
@@ -295,7 +291,7 @@ func (s *session) message(v rawjson.Value) {
 	} else if t := s.byKey[key]; t != nil && !slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool { return c.ID != "" }) {
 		t.Calls, t.Outcomes = nil, nil // the message is written again, whole
 	}
-	t := s.turn(key, firstAt(m, messageModels).Str())
+	t := s.turn(key, textAt(m, messageModels))
 	if t.Finish = middleware.FinishReason(firstText(m, "finish_reason")); t.Finish == "tool_call" { // the word of OpenTelemetry
 		t.Finish = middleware.FinishToolCalls
 	}
@@ -449,20 +445,14 @@ func (s *session) became(id string, o Outcome) {
 // blocks reads a text with blocks of JSON in it, each on lines of its own, as promptfoo joins
 // the blocks of an answer of Anthropic.
 func (s *session) blocks(v rawjson.Value) {
-	if v.Kind() == rawjson.String {
-		in, ok := jsonIn(v.Str())
-		if !ok {
-			t := s.turn("", "")
-			for line := range strings.SplitSeq(v.Str(), "\n") {
-				if in, ok := jsonIn(line); ok && isCall(in) {
-					s.add(t, in)
-				}
+	switch v = decoded(v); {
+	case v.Kind() == rawjson.String:
+		t := s.turn("", "")
+		for line := range strings.SplitSeq(v.Str(), "\n") {
+			if in, ok := jsonIn(line); ok && isCall(in) {
+				s.add(t, in)
 			}
-			return
 		}
-		v = in
-	}
-	switch {
 	case v.Kind() == rawjson.Array:
 		t := s.turn("", "")
 		for c := range v.Each() {

@@ -103,7 +103,7 @@ func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool
 			return found
 		}
 	}
-	if s == nil {
+	if s == nil || s.some {
 		return nil
 	}
 	if input, ok := s.inputs[id]; ok && id != "" {
