@@ -175,8 +175,8 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	code := &statusWriter{ResponseWriter: w}
 	returned := false
 	defer func() { // also if the handler panics: the proxy does so if a response breaks off
-		if returned {
-			defer sendEnd(w, code.status)()
+		if returned && code.status >= http.StatusOK { // the client does not wait for the observers
+			defer sendEnd(w)()
 		}
 		x.duration = time.Since(x.start)
 		x.request, x.report, x.status, x.err, x.code = call.Request(), call.Report(), call.Status(), call.Err(), code.status
@@ -201,28 +201,22 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	returned = true
 }
 
-// sendEnd sends the end of a response, so that the client does not wait for the observers. The end of
-// a stream waits for them a moment, because its trailers can follow only then.
-func sendEnd(w http.ResponseWriter, status int) (wait func()) {
-	flush := func() { _ = http.NewResponseController(w).Flush() }
-	switch {
-	case status < http.StatusOK:
-		return func() {}
-	case w.Header().Get("Content-Length") != "":
+// sendEnd sends the end of a response. The end of a stream may wait a moment for its trailers, which
+// can follow when the handler returns. It must call wait before.
+func sendEnd(w http.ResponseWriter) (wait func()) {
+	flushed := make(chan struct{})
+	flush := func() { _ = http.NewResponseController(w).Flush(); close(flushed) }
+	if w.Header().Get("Content-Length") != "" {
 		flush()
 		return func() {}
 	}
-	done := make(chan struct{})
-	late := time.AfterFunc(trailersDelay, func() { flush(); close(done) })
+	late := time.AfterFunc(time.Millisecond, flush)
 	return func() {
 		if !late.Stop() {
-			<-done
+			<-flushed
 		}
 	}
 }
-
-// trailersDelay is how long the end of a stream waits for the observers.
-const trailersDelay = time.Millisecond
 
 // otherFormat is the dialect of an exchange in none of the formats.
 const otherFormat = "other"

@@ -144,7 +144,7 @@ type directWriter struct {
 	mu   sync.Mutex
 	done bool        // end was called
 	err  error       // of a write, or of end
-	late *time.Timer // flushes bytes for which none have followed; nil before the first ones that wait
+	late *time.Timer // flushes bytes that no others have followed; nil before the first ones that wait
 }
 
 // moreDelay is how long written bytes wait for those that follow at once.
@@ -153,22 +153,10 @@ const moreDelay = time.Millisecond
 func (d *directWriter) put(b []byte, more bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case !d.write(b):
-		return false
-	case !more:
-		return d.flush()
-	case d.late == nil:
-		d.late = time.AfterFunc(moreDelay, func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			if !d.done && d.err == nil {
-				d.flush()
-			}
-		})
-	default:
-		d.late.Reset(moreDelay)
+	if ok := d.write(b); !ok || !more {
+		return ok && d.flush()
 	}
+	d.late = time.AfterFunc(moreDelay, func() { d.put(nil, false) })
 	return true
 }
 

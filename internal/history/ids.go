@@ -61,13 +61,19 @@ func mayHoldID(raw string, calls []middleware.ToolCall) bool {
 	return contains(raw, "u00") && escapedUsual.MatchString(raw) // the first is far faster
 }
 
-// contains is strings.Contains, and faster for a JSON text: it looks for the byte of word that such
-// texts have least, and not for the first one.
+// contains is strings.Contains, and faster for a long text: it looks for the byte of word that the
+// text has least, by a sample, and not for the first one.
 func contains(text, word string) bool {
 	if word == "" || len(word) > 64 || len(word) > len(text) { // a long one could be compared at each byte
 		return strings.Contains(text, word)
 	}
-	at := max(strings.LastIndexAny(word, usualID[26:]), 0)
+	sample := text[len(text)/2:][:min(len(text)/2, 4<<10)]
+	at, least := 0, len(text)
+	for i := range len(word) {
+		if n := strings.Count(sample, word[i:i+1]); n < least {
+			at, least = i, n
+		}
+	}
 	for from := at; ; from++ {
 		i := strings.IndexByte(text[from:], word[at])
 		if i < 0 {

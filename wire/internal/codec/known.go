@@ -56,7 +56,8 @@ func (in *Input) Borrow(dialect, messages string, use func(object rawjson.Value)
 	return err
 }
 
-// find returns what is known of the list at an offset of the body.
+// find returns what is known of the list at an offset of the body. Of messages, each mark has the sum
+// of all before it, so the last one that is known is looked for in steps that double, and then by halves.
 func (in *Input) find(isTools bool, at int) *knownList {
 	k, text, kind := in.Known, in.Raw[at:], in.dialect+" tools"
 	if !isTools {
@@ -64,10 +65,24 @@ func (in *Input) find(isTools bool, at int) *knownList {
 	}
 	k.once.Do(func() { k.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()} })
 	l := &knownList{at: at, sum: sum{maphash.String(k.seeds[0], kind), maphash.String(k.seeds[1], kind)}}
+	if !isTools {
+		sums, unknown := []sum{l.sum}, len(text)/markEach+1
+		for n := 1; l.marks+1 < unknown; n = min(2*l.marks, (l.marks+unknown)/2) {
+			for len(sums) <= n {
+				sums = append(sums, k.next(sums[len(sums)-1], text, len(sums)-1, false))
+			}
+			if m, ok := k.get(sums[n]); ok {
+				l.sum, l.marks, l.end = sums[n], n, m.end
+			} else {
+				unknown = n
+			}
+		}
+		return l
+	}
 	for len(text) >= (l.marks+1)*markEach {
-		next := k.next(l.sum, text, l.marks, isTools)
+		next := k.next(l.sum, text, l.marks, true)
 		m, ok := k.get(next)
-		if !ok || isTools && (m.seen || text[l.end:m.end] != m.text) {
+		if !ok || m.seen || text[l.end:m.end] != m.text {
 			l.again = ok
 			break
 		}
