@@ -158,7 +158,7 @@ class Step {
     this.answers.set(n, result);
     const { inputTokens: i, outputTokens: o } = result.usage ?? {};
     return {
-      message: { role: "assistant", ...content(result.content) },
+      message: toMessage("assistant", result.content),
       usage: { input: i?.total ?? 0, cached: i?.cacheRead ?? 0, output: o?.total ?? 0, reasoning: o?.reasoning ?? 0 },
       finish_reason: result.finishReason?.raw ?? result.finishReason?.unified.replace("-", "_"),
     };
@@ -190,21 +190,21 @@ class Step {
   }
 }
 
-function content(parts) {
-  const calls = parts.filter((p) => p.type === "tool-call" && !p.providerExecuted);
-  return {
-    parts: parts.filter((p) => !calls.includes(p)).map((p) =>
-      p.type === "text" ? { text: p.text } : p.type === "reasoning" ? { kind: "reasoning", text: p.text } : { kind: "opaque" }),
-    ...(calls.length && {
-      tool_calls: calls.map((c) => ({ id: c.toolCallId, name: c.toolName, arguments: typeof c.input === "string" ? c.input : JSON.stringify(c.input) })),
-    }),
-  };
+function toMessage(role, content) {
+  const m = { role, parts: [] };
+  for (const p of content) {
+    if (p.type === "text") m.parts.push({ text: p.text });
+    else if (p.type === "reasoning") m.parts.push({ kind: "reasoning", text: p.text });
+    else if (p.type !== "tool-call" || p.providerExecuted) m.parts.push({ kind: "opaque" });
+    else (m.tool_calls ??= []).push({ id: p.toolCallId, name: p.toolName, arguments: typeof p.input === "string" ? p.input : JSON.stringify(p.input) });
+  }
+  return m;
 }
 
 // The messages of the protocol for one of the SDK.
 function toWire(m) {
   if (m.role === "system") return [{ role: "system", parts: [{ text: m.content }] }];
-  if (m.role !== "tool") return [{ role: m.role, ...content(m.content) }];
+  if (m.role !== "tool") return [toMessage(m.role, m.content)];
   return m.content.map((r) => {
     if (r.type !== "tool-result") return { role: "user", parts: [{ kind: "opaque" }] };
     const text = r.output.type.endsWith("text") ? r.output.value : JSON.stringify(r.output.value ?? r.output.reason ?? "");
