@@ -13,13 +13,7 @@ export function toolmend(options = {}) {
     specificationVersion: "v3",
 
     async wrapGenerate({ params, model }) {
-      const step = new Step(params);
-      const ask = async (asked) => step.answered(asked.n, await model.doGenerate(step.params(asked)));
-      try {
-        return step.end(await stack.step({ ...step.request, ask, signal: params.abortSignal }));
-      } catch (e) {
-        throw step.failed(e);
-      }
+      return new Step(params).run(stack, (own) => model.doGenerate(own));
     },
 
     async wrapStream({ params, model }) {
@@ -27,10 +21,10 @@ export function toolmend(options = {}) {
       let out;
       const stream = new ReadableStream({ start: (controller) => void (out = controller) });
       const blocks = new Blocks(out);
-      const ask = async (asked) => step.answered(asked.n, await collect(await model.doStream(step.params(asked)), asked, out));
       const run = async () => {
         try {
-          const result = step.end(await stack.step({ ...step.request, ask, onEvent: (e) => blocks.show(e), signal: params.abortSignal }));
+          const call = async (own, asked) => collect(await model.doStream(own), asked, out);
+          const result = await step.run(stack, call, (e) => blocks.show(e));
           blocks.end();
           for (const c of result.content) {
             if (c.type === "tool-call" && !c.providerExecuted) {
@@ -43,9 +37,9 @@ export function toolmend(options = {}) {
             }
           }
           out.enqueue({ type: "finish", finishReason: result.finishReason, usage: result.usage, providerMetadata: result.providerMetadata });
-        } catch (e) {
+        } catch (error) {
           blocks.end();
-          out.enqueue({ type: "error", error: step.failed(e) });
+          out.enqueue({ type: "error", error });
         }
         out.close();
       };
@@ -127,6 +121,17 @@ class Step {
     this.request = { messages: this.wire.flat(), tools, request: this.settings };
   }
 
+  // Runs the step. call makes one model call with parameters of the SDK.
+  async run(stack, call, onEvent) {
+    const ask = async (asked) => this.answered(asked.n, await call(this.params(asked), asked));
+    try {
+      return this.end(await stack.step({ ...this.request, ask, onEvent, signal: this.given.abortSignal }));
+    } catch (e) {
+      if (e instanceof StepError && e.response) e.lastMessage = edited(this.#own(e.response.message)?.content ?? [], e.response.message);
+      throw e;
+    }
+  }
+
   // The parameters of one model call.
   params(asked) {
     const prompt = [];
@@ -169,11 +174,6 @@ class Step {
     if (!final) return this.answers.get(frame.n);
     const own = this.answers.get(frame.n) ?? this.#own(final.message) ?? [...this.answers.values()].at(-1); // calls that were read in a text
     return { ...own, content: frame.n ? own.content : edited(own?.content ?? [], final.message), usage: this.#usage(own.usage) };
-  }
-
-  failed(e) {
-    if (e instanceof StepError && e.response) e.lastMessage = edited(this.#own(e.response.message)?.content ?? [], e.response.message);
-    return e;
   }
 
   #own(m) {

@@ -121,16 +121,11 @@ function childOf(binary) {
 function inSpan(name, run) {
   const tracer = globalThis[Symbol.for("opentelemetry.js.api.1")]?.trace?.getTracer("toolmend");
   if (!tracer) return run();
-  return tracer.startActiveSpan(name, async (span) => {
-    try {
-      return await run(span);
-    } catch (e) {
-      span.setStatus({ code: 2, message: e?.name });
-      throw e;
-    } finally {
-      span.end();
-    }
-  });
+  const failed = (span) => (e) => {
+    span.setStatus({ code: 2, message: e?.name });
+    throw e;
+  };
+  return tracer.startActiveSpan(name, (span) => run(span).catch(failed(span)).finally(() => span.end()));
 }
 
 const names = new Map(); // of tool sets, by their text
