@@ -7,23 +7,24 @@
 
 import { originOf, Stack, StepError, textOf } from "./index.mjs";
 
-export function toolmend(options = {}) {
+export function toolmend(options = {}, models = {}) {
   const stack = options instanceof Stack ? options : new Stack(options);
+  const other = (asked, model) => models[asked.settings?.model] ?? model; // of escalate
   return {
     specificationVersion: "v3",
 
     async wrapGenerate({ params, model }) {
-      return new Step(params).run(stack, (own) => model.doGenerate(own));
+      return new Step(params, model).run(stack, (own, asked) => other(asked, model).doGenerate(own));
     },
 
     async wrapStream({ params, model }) {
-      const step = new Step(params);
+      const step = new Step(params, model);
       let out;
       const stream = new ReadableStream({ start: (controller) => void (out = controller) });
       const blocks = new Blocks(out);
       const run = async () => {
         try {
-          const call = async (own, asked) => collect(await model.doStream(own), asked, out);
+          const call = async (own, asked) => collect(await other(asked, model).doStream(own), asked, out);
           const result = await step.run(stack, call, (e) => blocks.show(e));
           blocks.end();
           for (const c of result.content) {
@@ -110,14 +111,14 @@ class Blocks {
 class Step {
   answers = new Map();
 
-  constructor(params) {
+  constructor(params, model) {
     this.given = params;
     this.wire = params.prompt.map(toWire); // each one or several messages
     const tools = (params.tools ?? []).map((t) =>
       t.type === "function" ? { name: t.name, description: t.description, parameters: t.inputSchema } : { name: t.name, kind: "hosted" });
     const choice = params.toolChoice ?? { type: "auto" };
     const tool_choice = choice.type === "tool" ? { name: choice.toolName } : choice.type === "auto" ? {} : { mode: choice.type };
-    this.settings = { tool_choice, max_tokens: params.maxOutputTokens, stop: params.stopSequences };
+    this.settings = { model: model.modelId, tool_choice, max_tokens: params.maxOutputTokens, stop: params.stopSequences };
     this.request = { messages: this.wire.flat(), tools, request: this.settings };
   }
 

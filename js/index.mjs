@@ -157,8 +157,7 @@ export class Stack {
         this.#checks.push(path ? (call, value) => check(value, call) : check);
       }
     }
-    [this.#log, this.#onReport, this.#binary] = [log ?? (() => {}), onReport, binary];
-    this.#options = wire.length ? { ...options, rules: wire } : options;
+    [this.#log, this.#onReport, this.#binary, this.#options] = [log ?? (() => {}), onReport, binary, wire.length ? { ...options, rules: wire } : options];
   }
 
   wrap(call) {
