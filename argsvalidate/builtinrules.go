@@ -31,6 +31,9 @@ type FieldRule[V any] struct {
 	Valid    func(V) bool // nil accepts any value; a value that does not decode into V is an issue
 	Message  string       // for the model; {value} is replaced by the value; required with Valid
 	Required bool         // a missing value is an issue too; after *, in each element
+	// Find returns what is wrong with a value, instead of Valid and Message. An issue without a pointer gets the pointer of
+	// the value. An error means that the rule cannot decide.
+	Find func(ctx context.Context, v V, pointer string, c *Call) ([]middleware.Issue, error)
 }
 
 // Dotted converts a path with dots to a JSON Pointer: config.thresholds.*
@@ -47,16 +50,16 @@ func Dotted(path string) string {
 }
 
 // Check returns an issue for each invalid value, in the order of the
-// arguments, at most 1,000. It never returns an error.
-func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, error) {
-	return r.checkParts(c, func(string) bool { return true })
+// arguments, at most 1,000. The error is that of Find.
+func (r FieldRule[V]) Check(ctx context.Context, c *Call) ([]middleware.Issue, error) {
+	return r.checkParts(ctx, c, func(string) bool { return true })
 }
 
 // scope returns the tools and the path.
 func (r FieldRule[V]) scope() (tools []string, path string) { return r.Tools, r.Path }
 
 // checkParts is Check for the values whose pointers accept returns true for.
-func (r FieldRule[V]) checkParts(c *Call, accept func(pointer string) bool) ([]middleware.Issue, error) {
+func (r FieldRule[V]) checkParts(ctx context.Context, c *Call, accept func(pointer string) bool) ([]middleware.Issue, error) {
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
 	}
@@ -77,27 +80,36 @@ func (r FieldRule[V]) checkParts(c *Call, accept func(pointer string) bool) ([]m
 				issues = append(issues, middleware.Issue{Code: "required", Pointer: pointer, Message: "missing required argument '" + at + "'"})
 			}
 		default:
-			if msg := r.problem(value); msg != "" {
+			v, msg := r.problem(value)
+			if msg != "" {
 				msg = strings.ReplaceAll(msg, "{value}", schema.Clip(value.Raw()))
 				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointer, Message: msg})
+			} else if r.Find != nil {
+				found, err := r.Find(ctx, v, pointer, c)
+				if err != nil {
+					return nil, err
+				}
+				for _, i := range found {
+					i.Code, i.Pointer = cmp.Or(i.Code, codeRule), cmp.Or(i.Pointer, pointer)
+					issues = append(issues, i)
+				}
 			}
 		}
 	}
 	return issues, nil
 }
 
-// problem describes what is wrong with a value; "" means that it is valid.
-func (r FieldRule[V]) problem(value rawjson.Value) string {
+// problem returns the value, and what Valid finds wrong with it; "" means nothing.
+func (r FieldRule[V]) problem(value rawjson.Value) (v V, wrong string) {
 	t := reflect.TypeFor[V]()
-	var v V
 	err := unmarshal(value, &v)
 	if err != nil || value.Kind() == rawjson.Null && !holdsNull(t) {
-		return "wanted a value that fits " + t.Kind().String() + "; sent {value}"
+		return v, "wanted a value that fits " + t.Kind().String() + "; sent {value}"
 	}
 	if r.Valid == nil || r.Valid(v) {
-		return ""
+		return v, ""
 	}
-	return r.Message
+	return v, r.Message
 }
 
 // holdsNull reports whether type t can hold a null: decoding null into other
@@ -114,8 +126,8 @@ func (r FieldRule[V]) validate() error {
 	switch {
 	case r.Path != "" && r.Path[0] != '/':
 		return fmt.Errorf("FieldRule: Path: not a JSON Pointer; for dots say Dotted(%q)", r.Path)
-	case r.Valid == nil && !r.Required:
-		return errors.New("FieldRule: neither Valid nor Required is set")
+	case r.Valid == nil && !r.Required && r.Find == nil:
+		return errors.New("FieldRule: neither Valid nor Required nor Find is set")
 	case r.Valid != nil && r.Message == "":
 		return errors.New("FieldRule: Message: must be set")
 	}

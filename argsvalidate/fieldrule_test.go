@@ -1,6 +1,8 @@
 package argsvalidate_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,6 +83,27 @@ func TestFieldRuleRequired(t *testing.T) {
 			require.Equal(t, c.want, said)
 		})
 	}
+}
+
+func TestFieldRuleFind(t *testing.T) {
+	t.Parallel()
+	rule := argsvalidate.FieldRule[int]{Path: "/l/*", Find: func(ctx context.Context, n int, pointer string, c *argsvalidate.Call) ([]middleware.Issue, error) {
+		switch {
+		case n == 0:
+			return nil, errors.New("no database")
+		case n > 9:
+			return []middleware.Issue{{Message: c.Name + pointer}, {Code: "mine", Pointer: "/other", Message: "own"}}, ctx.Err()
+		}
+		return nil, nil
+	}}
+	found := verdictOf(t, withRules(rule), tool("t", ""), `{"l": [1, 10, "x"]}`).Issues
+	require.Equal(t, []middleware.Issue{
+		{Code: "rule", Pointer: "/l/1", Message: "t/l/1"},
+		{Code: "mine", Pointer: "/other", Message: "own"},
+		{Code: "rule", Pointer: "/l/2", Message: `wanted a value that fits int; sent "x"`},
+	}, found)
+	_, err := argsvalidate.NewValidator(withRules(rule)).Validate(t.Context(), []middleware.Tool{tool("t", "")}, middleware.ToolCall{ID: "1", Name: "t", Arguments: `{"l": [0]}`})
+	require.ErrorIs(t, err, argsvalidate.ErrRule)
 }
 
 func TestFieldRuleTools(t *testing.T) {

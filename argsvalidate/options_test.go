@@ -36,7 +36,7 @@ func TestBadOptionsPanic(t *testing.T) {
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.FieldRule[any]{Path: "a.b", Required: true}}},
 			`argsvalidate: Rules[0]: FieldRule: Path: not a JSON Pointer; for dots say Dotted("a.b")`},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.FieldRule[any]{Path: "/a"}}},
-			"argsvalidate: Rules[0]: FieldRule: neither Valid nor Required is set"},
+			"argsvalidate: Rules[0]: FieldRule: neither Valid nor Required nor Find is set"},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.FieldRule[any]{Path: "/a", Valid: anything}}},
 			"argsvalidate: Rules[0]: FieldRule: Message: must be set"},
 		{argsvalidate.Options{Tools: []middleware.Tool{{}}}, `argsvalidate: Tools[0].Name: must be set and unique, got ""`},

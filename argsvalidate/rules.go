@@ -395,7 +395,7 @@ func (n *noteList) close() []string {
 
 // partialRule is a rule that can check some values of a call and skip others.
 type partialRule interface {
-	checkParts(c *Call, accept func(pointer string) bool) ([]middleware.Issue, error)
+	checkParts(ctx context.Context, c *Call, accept func(pointer string) bool) ([]middleware.Issue, error)
 }
 
 // runFieldRules runs the field rules on the valid values of the i-th call, which is
@@ -412,8 +412,8 @@ func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middle
 		if !ok {
 			continue
 		}
-		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(context.Context) ([]middleware.Issue, error) {
-			return rule.checkParts(call, accept)
+		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(ctx context.Context) ([]middleware.Issue, error) {
+			return rule.checkParts(ctx, call, accept)
 		})
 		switch {
 		case err != nil && ctx.Err() != nil:

@@ -1,3 +1,5 @@
-import type { LanguageModelMiddleware } from "ai";
+import type { LanguageModelMiddleware, wrapLanguageModel } from "ai";
 import type { Options, Stack } from "./index.mjs";
-export function toolmend(options?: Options | Stack): LanguageModelMiddleware;
+type Model = Parameters<typeof wrapLanguageModel>[0]["model"];
+/** models has the models that the option escalate may name. */
+export function toolmend(options?: Options | Stack, models?: Record<string, Model>): LanguageModelMiddleware;

@@ -7,30 +7,25 @@
 
 import { originOf, Stack, StepError, textOf } from "./index.mjs";
 
-export function toolmend(options = {}) {
+export function toolmend(options = {}, models = {}) {
   const stack = options instanceof Stack ? options : new Stack(options);
+  const other = (asked, model) => models[asked.settings?.model] ?? model; // of escalate
   return {
     specificationVersion: "v3",
 
     async wrapGenerate({ params, model }) {
-      const step = new Step(params);
-      const ask = async (asked) => step.answered(asked.n, await model.doGenerate(step.params(asked)));
-      try {
-        return step.end(await stack.step({ ...step.request, ask, signal: params.abortSignal }));
-      } catch (e) {
-        throw step.failed(e);
-      }
+      return new Step(params, model).run(stack, (own, asked) => other(asked, model).doGenerate(own));
     },
 
     async wrapStream({ params, model }) {
-      const step = new Step(params);
+      const step = new Step(params, model);
       let out;
       const stream = new ReadableStream({ start: (controller) => void (out = controller) });
       const blocks = new Blocks(out);
-      const ask = async (asked) => step.answered(asked.n, await collect(await model.doStream(step.params(asked)), asked, out));
       const run = async () => {
         try {
-          const result = step.end(await stack.step({ ...step.request, ask, onEvent: (e) => blocks.show(e), signal: params.abortSignal }));
+          const call = async (own, asked) => collect(await other(asked, model).doStream(own), asked, out);
+          const result = await step.run(stack, call, (e) => blocks.show(e));
           blocks.end();
           for (const c of result.content) {
             if (c.type === "tool-call" && !c.providerExecuted) {
@@ -43,9 +38,9 @@ export function toolmend(options = {}) {
             }
           }
           out.enqueue({ type: "finish", finishReason: result.finishReason, usage: result.usage, providerMetadata: result.providerMetadata });
-        } catch (e) {
+        } catch (error) {
           blocks.end();
-          out.enqueue({ type: "error", error: step.failed(e) });
+          out.enqueue({ type: "error", error });
         }
         out.close();
       };
@@ -116,15 +111,26 @@ class Blocks {
 class Step {
   answers = new Map();
 
-  constructor(params) {
+  constructor(params, model) {
     this.given = params;
     this.wire = params.prompt.map(toWire); // each one or several messages
     const tools = (params.tools ?? []).map((t) =>
       t.type === "function" ? { name: t.name, description: t.description, parameters: t.inputSchema } : { name: t.name, kind: "hosted" });
     const choice = params.toolChoice ?? { type: "auto" };
     const tool_choice = choice.type === "tool" ? { name: choice.toolName } : choice.type === "auto" ? {} : { mode: choice.type };
-    this.settings = { tool_choice, max_tokens: params.maxOutputTokens, stop: params.stopSequences };
+    this.settings = { model: model.modelId, tool_choice, max_tokens: params.maxOutputTokens, stop: params.stopSequences };
     this.request = { messages: this.wire.flat(), tools, request: this.settings };
+  }
+
+  // Runs the step. call makes one model call with parameters of the SDK.
+  async run(stack, call, onEvent) {
+    const ask = async (asked) => this.answered(asked.n, await call(this.params(asked), asked));
+    try {
+      return this.end(await stack.step({ ...this.request, ask, onEvent, signal: this.given.abortSignal }));
+    } catch (e) {
+      if (e instanceof StepError && e.response) e.lastMessage = edited(this.#own(e.response.message)?.content ?? [], e.response.message);
+      throw e;
+    }
   }
 
   // The parameters of one model call.
@@ -158,7 +164,7 @@ class Step {
     this.answers.set(n, result);
     const { inputTokens: i, outputTokens: o } = result.usage ?? {};
     return {
-      message: { role: "assistant", ...content(result.content) },
+      message: toMessage("assistant", result.content),
       usage: { input: i?.total ?? 0, cached: i?.cacheRead ?? 0, output: o?.total ?? 0, reasoning: o?.reasoning ?? 0 },
       finish_reason: result.finishReason?.raw ?? result.finishReason?.unified.replace("-", "_"),
     };
@@ -169,11 +175,6 @@ class Step {
     if (!final) return this.answers.get(frame.n);
     const own = this.answers.get(frame.n) ?? this.#own(final.message) ?? [...this.answers.values()].at(-1); // calls that were read in a text
     return { ...own, content: frame.n ? own.content : edited(own?.content ?? [], final.message), usage: this.#usage(own.usage) };
-  }
-
-  failed(e) {
-    if (e instanceof StepError && e.response) e.lastMessage = edited(this.#own(e.response.message)?.content ?? [], e.response.message);
-    return e;
   }
 
   #own(m) {
@@ -190,21 +191,21 @@ class Step {
   }
 }
 
-function content(parts) {
-  const calls = parts.filter((p) => p.type === "tool-call" && !p.providerExecuted);
-  return {
-    parts: parts.filter((p) => !calls.includes(p)).map((p) =>
-      p.type === "text" ? { text: p.text } : p.type === "reasoning" ? { kind: "reasoning", text: p.text } : { kind: "opaque" }),
-    ...(calls.length && {
-      tool_calls: calls.map((c) => ({ id: c.toolCallId, name: c.toolName, arguments: typeof c.input === "string" ? c.input : JSON.stringify(c.input) })),
-    }),
-  };
+function toMessage(role, content) {
+  const m = { role, parts: [] };
+  for (const p of content) {
+    if (p.type === "text") m.parts.push({ text: p.text });
+    else if (p.type === "reasoning") m.parts.push({ kind: "reasoning", text: p.text });
+    else if (p.type !== "tool-call" || p.providerExecuted) m.parts.push({ kind: "opaque" });
+    else (m.tool_calls ??= []).push({ id: p.toolCallId, name: p.toolName, arguments: typeof p.input === "string" ? p.input : JSON.stringify(p.input) });
+  }
+  return m;
 }
 
 // The messages of the protocol for one of the SDK.
 function toWire(m) {
   if (m.role === "system") return [{ role: "system", parts: [{ text: m.content }] }];
-  if (m.role !== "tool") return [{ role: m.role, ...content(m.content) }];
+  if (m.role !== "tool") return [toMessage(m.role, m.content)];
   return m.content.map((r) => {
     if (r.type !== "tool-result") return { role: "user", parts: [{ kind: "opaque" }] };
     const text = r.output.type.endsWith("text") ? r.output.value : JSON.stringify(r.output.value ?? r.output.reason ?? "");

@@ -77,7 +77,8 @@ export interface Options {
   unknown_tools?: "reject" | "pass";
   unusable_schemas?: "pass" | "reject";
   empty_answers?: string;
-  raise_tokens?: number;
+  raise_tokens?: number | "off" | "unbounded";
+  escalate?: string;
   loop_after?: number;
   formats?: "off" | "safe" | "all";
   limits?: { bytes?: number; depth?: number; number?: number; exponent?: number; calls?: number; turns?: number };

@@ -3,7 +3,6 @@
 
 import { AsyncResource } from "node:async_hooks";
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { createRequire } from "node:module";
 import { wrap } from "./chat.mjs";
 
@@ -122,19 +121,24 @@ function childOf(binary) {
 function inSpan(name, run) {
   const tracer = globalThis[Symbol.for("opentelemetry.js.api.1")]?.trace?.getTracer("toolmend");
   if (!tracer) return run();
-  return tracer.startActiveSpan(name, async (span) => {
-    try {
-      return await run(span);
-    } catch (e) {
-      span.setStatus({ code: 2, message: e?.name });
-      throw e;
-    } finally {
-      span.end();
-    }
-  });
+  const failed = (span) => (e) => {
+    span.setStatus({ code: 2, message: e?.name });
+    throw e;
+  };
+  return tracer.startActiveSpan(name, (span) => run(span).catch(failed(span)).finally(() => span.end()));
 }
 
-let stacks = 0;
+const names = new Map(); // of tool sets, by their text
+let stacks = 0, sets = 0;
+
+function nameOf(tools) {
+  const text = JSON.stringify(tools);
+  if (!names.has(text)) {
+    if (names.size > 100) names.clear();
+    names.set(text, `k${++sets}`);
+  }
+  return names.get(text);
+}
 
 // Validates, repairs and re-asks. See index.d.mts.
 export class Stack {
@@ -153,8 +157,7 @@ export class Stack {
         this.#checks.push(path ? (call, value) => check(value, call) : check);
       }
     }
-    [this.#log, this.#onReport, this.#binary] = [log ?? (() => {}), onReport, binary];
-    this.#options = wire.length ? { ...options, rules: wire } : options;
+    [this.#log, this.#onReport, this.#binary, this.#options] = [log ?? (() => {}), onReport, binary, wire.length ? { ...options, rules: wire } : options];
   }
 
   wrap(call) {
@@ -182,7 +185,7 @@ export class Stack {
     const { ask, onEvent, signal, span } = how;
     signal?.throwIfAborted();
     const child = childOf(this.#binary ?? findBinary());
-    const [stack, set] = [this.#name, createHash("sha256").update(JSON.stringify(tools)).digest("hex").slice(0, 24)];
+    const [stack, set] = [this.#name, nameOf(tools)];
     const [errors, open] = [new Map(), new Map()];
     const context = new AsyncResource("toolmend"); // of the caller, for its model and its rules
     let id, abort, asked = false, kept = missing.length;
@@ -227,7 +230,7 @@ export class Stack {
         });
         signal?.addEventListener("abort", abort);
         for (const type of missing) child.send({ type, id, stack, ...(type === "open" ? { options: this.#options } : { set, tools }) });
-        const call_ids = messages.flatMap((m) => m.tool_calls?.map((c) => c.id) ?? []);
+        const call_ids = messages.filter((m) => m.tool_calls).flatMap((m) => m.tool_calls.map((c) => c.id));
         child.send({ ...frame, id, stack, set, length: messages.length, call_ids });
         if (child.ended) resolve({ type: "ended" });
       });

@@ -112,6 +112,17 @@ test("the model's own error comes back", async () => {
   await assert.rejects(generateText({ model: wrapLanguageModel({ model: inner, middleware: toolmend() }), prompt: "x", maxRetries: 0 }), (e) => e === own);
 });
 
+test("another model for the last attempt", async () => {
+  for (const how of [generateText, streamText]) {
+    const [small, large] = [model([call('{"x": 1}')], [text("Done.")]), model([call('{"city": "Oslo"}')])];
+    const booked = [];
+    const book = tool({ inputSchema: jsonSchema({ type: "object", properties: { city: { type: "string" } }, required: ["city"] }), execute: async (a) => booked.push(a) });
+    const o = { model: wrapLanguageModel({ model: small, middleware: toolmend({ attempts: 2, escalate: "large" }, { large }) }), tools: { book }, prompt: "x", stopWhen: stepCountIs(5) };
+    assert.equal((await (await how(o)).text).trim(), "Done.");
+    assert.deepEqual(booked, [{ city: "Oslo" }]);
+  }
+});
+
 test("between other middlewares", async () => {
   const seen = [];
   const counts = { specificationVersion: "v3", wrapGenerate: async ({ doGenerate, params }) => (seen.push(params.prompt.length), doGenerate()) };

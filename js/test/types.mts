@@ -8,5 +8,5 @@ const stack = new Stack({ attempts: 3, rules: { book: rule, "*": { city: (v) => 
 const call = stack.wrap(async (messages, tools, settings) => ({ role: "assistant", content: "x" }));
 const m = await call([{ role: "user", content: "x" }], []);
 console.log(m.report.status, m.content, (await validate({ name: "a" }, {})).ok);
-wrapLanguageModel({ model: new MockLanguageModelV3({}), middleware: toolmend({ strip: "off" }) });
+wrapLanguageModel({ model: new MockLanguageModelV3({}), middleware: toolmend({ strip: "off", escalate: "large" }, { large: new MockLanguageModelV3({}) }) });
 try { /* */ } catch (e) { if (e instanceof StepError) console.log(e.code, e.verdicts[0]?.issues?.[0]?.pointer); }

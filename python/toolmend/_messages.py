@@ -32,12 +32,9 @@ class Step:
     async def run(self, call: Callable[[Any], Any], loop: Any = None) -> Any:
         # Runs the step around call, for drive; with a loop for asyncio, and call may be a coroutine.
 
-        async def answer(ask: Ask, response: Any) -> Json:
-            return self.answered(ask, await response)
-
-        def ask(ask: Ask) -> Any:
+        async def ask(ask: Ask) -> Json:
             response = call(self.asked(ask))
-            return answer(ask, response) if inspect.isawaitable(response) else self.answered(ask, response)
+            return self.answered(ask, await response if inspect.isawaitable(response) else response)
 
         return await self.through(ask, loop)
 

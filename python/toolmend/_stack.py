@@ -34,10 +34,11 @@ def drive(steps: Coroutine[Any, Any, T]) -> T:
     # Runs a coroutine in a thread without an event loop: what it waits for blocks.
     try:
         steps.send(None)
+        while True:  # a function of the user waits
+            steps.throw(TypeError("a coroutine, but the step does not run in asyncio: await it (ainvoke, an async function)"))
     except StopIteration as end:
         result: T = end.value
         return result
-    raise AssertionError("a step without an event loop waits for nothing")
 
 
 class StepError(ToolmendError):
@@ -167,7 +168,7 @@ class Stack:
     async def step(self, request: Json, tools: Sequence[Json], ask: Callable[[Ask], Any], on_event: OnEvent | None = None, loop: Any = None) -> Json:
         # Runs a step for an adapter. ask makes one model call and returns a response; its exceptions come back from step.
         #
-        # With a loop it waits as a task of asyncio, and on_event must not block. Without one it is for drive, and ask is no coroutine.
+        # With a loop it waits as a task of asyncio, and on_event must not block. Without one it is for drive.
         rest = {k: v for k, v in request.items() if k != "messages"}
         frame = {"type": "step", "request": rest, "stream": on_event is not None}
         return await _Running(self, frame, request.get("messages") or [], tools, ask, on_event, loop).run()
@@ -248,10 +249,7 @@ class _Running:
         n = frame["n"]
         try:
             result = self.check(frame) if frame["type"] == "rule" else self.ask(self.question(frame))
-            if inspect.isawaitable(result):
-                if self.loop is None:
-                    raise TypeError("a coroutine, but the step does not run in asyncio: await it (ainvoke, an async function)")
-                result = await result
+            result = await result if inspect.isawaitable(result) else result
             if frame["type"] == "rule":
                 self.findings(n, result)
             else:

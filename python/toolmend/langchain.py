@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Awaitable, Callable
+from typing import Any, Awaitable, Callable, Mapping
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
@@ -30,11 +30,11 @@ _CALLS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
 
 
 class ToolmendMiddleware(AgentMiddleware):
-    """Options and rules are those of toolmend.Stack."""
+    """Options and rules are those of toolmend.Stack. models has the models that escalate may name."""
 
-    def __init__(self, stack: Stack | None = None, **options: Any):
+    def __init__(self, stack: Stack | None = None, models: Mapping[str, Any] | None = None, **options: Any):
         super().__init__()
-        self.stack = stack or Stack(**options)
+        self.stack, self.models = stack or Stack(**options), models or {}
 
     def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]) -> ModelResponse:
         result: ModelResponse = drive(_Step(self, request).run(handler))
@@ -47,14 +47,15 @@ class ToolmendMiddleware(AgentMiddleware):
 
 class _Step(Step):
     def __init__(self, middleware: ToolmendMiddleware, request: ModelRequest):
-        self.original = request
+        self.original, self.models = request, middleware.models
         self.natives: list[AnyMessage] = ([request.system_message] if request.system_message else []) + list(request.messages)
         wire = [to_wire(m) for m in self.natives]
         settings = request.model_settings or {}
         tools: list[Any] = list(request.tools)
         if isinstance(request.response_format, ToolStrategy):  # the handler declares these itself
             tools += request.response_format.schema_specs
-        super().__init__(middleware.stack, wire, kept_tools(tuple(map(id, tools)), tools, lambda: map(_tool, tools)), tool_choice=choice_to_wire(request.tool_choice),
+        name = str(getattr(request.model, "model_name", None) or getattr(request.model, "model", None) or request.model._llm_type)
+        super().__init__(middleware.stack, wire, kept_tools(tuple(map(id, tools)), tools, lambda: map(_tool, tools)), model=name, tool_choice=choice_to_wire(request.tool_choice),
                          max_tokens=settings.get("max_tokens"), no_parallel_calls=settings.get("parallel_tool_calls") is False)  # fmt: skip
 
     def asked(self, ask: Ask) -> ModelRequest:
@@ -64,6 +65,8 @@ class _Step(Step):
         if ask.tools is not None:
             names = {t["name"] for t in ask.tools}
             override["tools"] = [t for t in self.original.tools if _tool(t)["name"] in names]
+        if other := self.models.get((ask.settings or {}).get("model", "")):
+            override["model"] = other
         if choice := self.changed(ask, "tool_choice").get("tool_choice"):
             override["tool_choice"] = choice.get("name") or choice.get("mode")
         if settings := self.changed(ask, "max_tokens", "stop"):

@@ -11,13 +11,13 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any, AsyncGenerator, AsyncIterator
+from typing import Any, AsyncGenerator, AsyncIterator, Mapping
 
 from pydantic_ai.messages import (
     ModelMessage, ModelRequest, ModelResponse, PartDeltaEvent, PartStartEvent, RetryPromptPart, SystemPromptPart, TextPart,
     TextPartDelta, ThinkingPart, ThinkingPartDelta, ToolCallPart, ToolReturnPart, UserPromptPart,
 )  # fmt: skip
-from pydantic_ai.models import ModelRequestParameters, StreamedResponse
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
 
@@ -27,15 +27,15 @@ from ._stack import Ask, Stack
 
 
 class ToolmendModel(WrapperModel):
-    """Wraps a model. Options and rules are those of toolmend.Stack."""
+    """Wraps a model. Options and rules are those of toolmend.Stack. models has the models that escalate may name."""
 
-    def __init__(self, wrapped: Any, stack: Stack | None = None, **options: Any):
+    def __init__(self, wrapped: Any, stack: Stack | None = None, models: Mapping[str, Any] | None = None, **options: Any):
         super().__init__(wrapped)
-        self.stack = stack or Stack(**options)
+        self.stack, self.models = stack or Stack(**options), {k: infer_model(m) for k, m in (models or {}).items()}
 
     async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
         step = _Step(self, messages, model_settings, model_request_parameters)
-        response: ModelResponse = await step.run(lambda a: self.wrapped.request(*a), asyncio.get_running_loop())
+        response: ModelResponse = await step.run(lambda a: a[0].request(*a[1:]), asyncio.get_running_loop())
         return response
 
     @asynccontextmanager
@@ -43,7 +43,8 @@ class ToolmendModel(WrapperModel):
         step = _Step(self, messages, model_settings, model_request_parameters)
 
         async def ask(ask: Ask) -> Json:
-            async with self.wrapped.request_stream(*step.asked(ask), run_context) as inner:
+            model, *request = step.asked(ask)
+            async with model.request_stream(*request, run_context) as inner:
                 async for event in inner:
                     part: Any = event.part if isinstance(event, PartStartEvent) else event.delta if isinstance(event, PartDeltaEvent) else None
                     if isinstance(part, (TextPart, TextPartDelta, ThinkingPart, ThinkingPartDelta)):
@@ -61,7 +62,7 @@ class ToolmendModel(WrapperModel):
 
 class _Step(Step):
     def __init__(self, model: ToolmendModel, messages: list[ModelMessage], settings: Any, parameters: ModelRequestParameters):
-        self.natives, self.settings, self.parameters = messages, settings, parameters
+        self.model, self.natives, self.settings, self.parameters = model, messages, settings, parameters
         self.wire: list[Json] = []
         self.starts: list[int] = []  # of the wire messages of each native one
         for m in messages:
@@ -74,9 +75,9 @@ class _Step(Step):
         schemas = [t.parameters_json_schema for t in declared]
         tools = kept_tools(tuple((id(s), t.name) for s, t in zip(schemas, declared)), schemas, lambda: map(_tool, declared))
         own = settings or {}
-        super().__init__(model.stack, self.lead + self.wire, tools, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
+        super().__init__(model.stack, self.lead + self.wire, tools, model=model.model_name, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
 
-    def asked(self, ask: Ask) -> tuple[list[ModelMessage], Any, ModelRequestParameters]:
+    def asked(self, ask: Ask) -> tuple[Any, list[ModelMessage], Any, ModelRequestParameters]:
         kept, whole = ask.keep - len(self.lead), len(self.natives)
         while whole and self.starts[whole] > kept:
             whole -= 1  # a message of the framework that was changed in part
@@ -98,7 +99,7 @@ class _Step(Step):
             names = {t["name"] for t in ask.tools}
             function, output = ([t for t in all if t.name in names] for all in (parameters.function_tools, parameters.output_tools))
             parameters = replace(parameters, function_tools=function, output_tools=output)
-        return messages, settings, parameters
+        return self.model.models.get((ask.settings or {}).get("model", ""), self.model.wrapped), messages, settings, parameters
 
     def answered(self, ask: Ask, response: ModelResponse) -> Json:
         self.answers[ask.n] = response

@@ -147,3 +147,9 @@ def test_the_models_own_exception_comes_back():
     with pytest.raises(ConnectionError) as e:
         run(Down(turns=[own]), ToolmendMiddleware())
     assert e.value is own
+
+
+def test_another_model_for_the_last_attempt():
+    small, large = Scripted(turns=[turn({"nights": 1}), AIMessage("Done.")]), Scripted(turns=[turn({"city": "Oslo"})], seen=[])
+    run(small, ToolmendMiddleware(attempts=2, escalate="large", models={"large": large}))
+    assert booked == [("Oslo", 1)] and len(large.seen) == 1

@@ -135,3 +135,16 @@ def test_the_models_own_exception_comes_back():
     with pytest.raises(ConnectionError) as e:
         Agent(ToolmendModel(FunctionModel(down))).run_sync("x")
     assert e.value is own
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_another_model_for_the_last_attempt(stream):
+    large = Scripted([call('{"city": "Oslo"}')])
+    models = {"large": FunctionModel(large, stream_function=large.stream)}
+    agent, booked = agent_of(Scripted([call('{"x": 1}')], [TextPart("Done.")]), attempts=2, escalate="large", models=models)
+
+    async def watch(ctx, events):
+        async for _ in events:
+            pass
+
+    assert asyncio.run(agent.run("a hotel", event_stream_handler=watch if stream else None)).output.strip() == "Done." and booked == [("Oslo", 1)]

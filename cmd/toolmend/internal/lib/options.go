@@ -15,7 +15,6 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
 	"github.com/toolmend/toolmend/gateway"
-	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/textcall"
 )
@@ -76,7 +75,7 @@ func newStack(text json.RawMessage) (*openStack, error) {
 			return nil, fmt.Errorf("rules: rule %d has no tool", i)
 		}
 		r.index = i
-		v.Rules = append(v.Rules, argsvalidate.Named(strings.TrimSuffix(r.Tool+" "+r.Path, " "), r))
+		v.Rules = append(v.Rules, argsvalidate.Named(strings.TrimSuffix(r.Tool+" "+r.Path, " "), r.rule()))
 	}
 	if err := v.Validate(); err != nil {
 		return nil, err
@@ -133,38 +132,32 @@ type hostRule struct {
 	index int
 }
 
-// Check asks the host of the step in ctx.
-func (r hostRule) Check(ctx context.Context, c *argsvalidate.Call) (issues []middleware.Issue, err error) {
-	if r.Tool != "*" && r.Tool != c.Name {
-		return nil, nil
+// rule has the calls of the tool, or the values at the path, checked by the host of the step.
+func (r hostRule) rule() argsvalidate.Rule {
+	whole := func(ctx context.Context, _ any, c *argsvalidate.Call) ([]middleware.Issue, error) {
+		return r.ask(ctx, c, sessionFrame{})
 	}
-	question := sessionFrame{Type: "rule", Rule: &r.index, Call: &c.ToolCall, Siblings: c.Siblings}
-	if r.Path == "" {
-		return r.ask(ctx, c, question)
+	field := argsvalidate.FieldRule[json.RawMessage]{Path: r.Path, Find: func(ctx context.Context, v json.RawMessage, pointer string, c *argsvalidate.Call) ([]middleware.Issue, error) {
+		return r.ask(ctx, c, sessionFrame{Pointer: pointer, Value: v})
+	}}
+	switch {
+	case r.Path == "" && r.Tool == "*":
+		return argsvalidate.RuleFunc(func(ctx context.Context, c *argsvalidate.Call) ([]middleware.Issue, error) { return whole(ctx, nil, c) })
+	case r.Path == "":
+		return argsvalidate.ForTool(r.Tool, whole)
+	case r.Tool != "*":
+		field.Tools = []string{r.Tool}
 	}
-	doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{Bytes: -1, Depth: 10_000, Number: -1, Exponent: -1})
-	if err != nil {
-		return nil, err
+	if !strings.HasPrefix(r.Path, "/") {
+		field.Path = argsvalidate.Dotted(r.Path)
 	}
-	path := r.Path
-	if !strings.HasPrefix(path, "/") {
-		path = argsvalidate.Dotted(path)
-	}
-	places, err := argsvalidate.FieldRule[any]{Path: path, Valid: func(any) bool { return false }, Message: "found"}.Check(ctx, c)
-	for _, place := range places {
-		question.Pointer, question.Value = place.Pointer, json.RawMessage(doc.Root().At(place.Pointer).Raw())
-		found, err := r.ask(ctx, c, question)
-		if err != nil {
-			return nil, err
-		}
-		issues = append(issues, found...)
-	}
-	return issues, err
+	return field
 }
 
 // ask sends a question to the host and returns its findings.
 func (r hostRule) ask(ctx context.Context, c *argsvalidate.Call, question sessionFrame) ([]middleware.Issue, error) {
 	j := jobOf(ctx)
+	question.Type, question.Rule, question.Call, question.Siblings = "rule", &r.index, &c.ToolCall, c.Siblings
 	n := j.ask(question)
 	f, err := j.take(ctx, n)
 	if err != nil {
@@ -176,11 +169,6 @@ func (r hostRule) ask(ctx context.Context, c *argsvalidate.Call, question sessio
 	}
 	for _, note := range f.Notes {
 		c.Note(note)
-	}
-	for i := range f.Issues {
-		if f.Issues[i].Pointer == "" {
-			f.Issues[i].Pointer = question.Pointer
-		}
 	}
 	return f.Issues, nil
 }
