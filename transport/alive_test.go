@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -281,10 +282,11 @@ func TestKeepAliveBehindAWrite(t *testing.T) {
 		next := play(played{kind: s.kind, pieces: eventsOf(s.stream("two", `{"n":2}`)), pauses: []time.Duration{0}})
 		h := transport.New(transport.Options{Base: doer(next)}, validate()).Handler(&url.URL{Scheme: "http", Host: "upstream.invalid"})
 		w := waitingWriter{httptest.NewRecorder(), make(chan struct{})}
-		go h.ServeHTTP(w, s.streamRequest(t))
+		var served sync.WaitGroup
+		served.Go(func() { h.ServeHTTP(w, s.streamRequest(t)) })
 		time.Sleep(time.Minute)
 		close(w.open)
-		time.Sleep(time.Minute)
+		served.Wait()
 		require.Len(t, s.decode(t, w.Body.String()).Message.ToolCalls, 1)
 	})
 }
