@@ -47,7 +47,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 		return g.newObserving(u, to, s, base, slots, observers)
 	}
 	p := &pipeline{upstream: u.name(), settings: s, handler: g.newHandler(u, to, s, base, slots), observers: observers,
-		checker: report.NewChecker(s.validator(u.ToolRules))}
+		checker: report.NewChecker(u.validator(s, false))}
 	if s.Mode == Enforce {
 		s.Mode = Repair // a second model call would have another body
 		p.signed = sync.OnceValue(func() http.Handler { return g.newHandler(u, to, s, base, slots) })
@@ -66,7 +66,7 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 
 // layers returns the stack for an upstream.
 func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers {
-	l := s.Layers(argsvalidate.NewValidator(s.validator(u.ToolRules)), u.ToolRules)
+	l := s.Layers(argsvalidate.NewValidator(u.validator(s, true)), u.ToolRules)
 	if g.options.TracerProvider != nil || g.options.MeterProvider != nil { // to package tracing, nil means the global providers
 		spans := tracing.Options{
 			TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),
@@ -106,7 +106,7 @@ func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.Ro
 	enforced.Mode = Enforce
 	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerAttempt)
 	return &pipeline{
-		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(enforced.validator(u.ToolRules)),
+		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(u.validator(enforced, false)),
 		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 			if c := formatOf(r); c != nil && code == proxy.Refused {
 				status = c.UnavailableStatus(status)
