@@ -37,7 +37,7 @@
 //	not_object                    the arguments are JSON, but not an object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
-//	tool_choice                   the request forbids this call, by ToolChoice or AllowedTools; or it requires a call that the message does not have
+//	tool_choice                   the request forbids this call, by ToolChoice or AllowedTools, or a rule does (Forbid); or the request requires a call that the message does not have
 //	parallel_calls                the message has a further call, and the request allows one (NoParallelCalls)
 //	empty                         the message has neither an answer nor a call (Options.EmptyAnswers)
 //	unread_call                   the provider could not read the call (middleware.ErrInvalidToolCall)
@@ -127,6 +127,11 @@ type Advanced struct {
 	Constrain Constrain
 	// EmptyAnswers selects what happens to messages that hold neither an answer nor a call.
 	EmptyAnswers EmptyAnswers
+	// RejectedCalls is OnExhausted for calls that a rule has rejected, unless PerTool has another
+	// value for their tool; 0 means that they are as other invalid calls. A client that
+	// validates a call again by the tool's schema, and is sent invalid calls with Pass, does
+	// not know the rules. NoLoops does not count as a rule: it gives way after one re-ask.
+	RejectedCalls middleware.OnExhausted
 	// RaiseTokens is the highest length limit (Request.MaxTokens) of a re-ask because of a
 	// truncated call. Such a call is re-asked once, with twice the limit of the request, and
 	// only if the request states one that can be raised and the budget of the context allows
@@ -417,7 +422,7 @@ func (o Options) Validate() error {
 	if _, ok := schema.Dialect(o.Dialect); !ok && o.Dialect != "" {
 		return invalidOption("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
 	}
-	if err := o.validateFunctions(); err != nil {
+	if err := cmp.Or(o.RejectedCalls.Validate("argsvalidate: Options: RejectedCalls"), o.validateFunctions()); err != nil {
 		return err
 	}
 	return o.validateTools()

@@ -76,15 +76,15 @@ func (j *validation) againstTool(ctx context.Context, e *examined, p toolPlan, l
 	if stripper := p.stripper(); stripper != nil {
 		j.stripEmpty(e, stripper)
 	}
-	if compiled := p.compiled.schema; compiled != nil {
-		e.issues = compiled.ValidateWithin(ctx, e.doc.Root(), left)
-		if len(e.issues) > 0 && e.doc != before.doc && len(compiled.ValidateWithin(ctx, before.doc.Root(), left)) == 0 {
+	if compiled := p.compiled.schema; compiled != nil || len(p.rules) > 0 {
+		e.issues = p.issues(ctx, e.doc.Root(), left)
+		if len(e.issues) > 0 && e.doc != before.doc && len(p.issues(ctx, before.doc.Root(), left)) == 0 {
 			*e = before
 		}
 		if len(e.issues) > 0 && p.options.Strip != strip.Off {
-			j.stripRefused(ctx, e, p.compiled, left)
+			j.stripRefused(ctx, e, p, left)
 		}
-		if len(e.issues) == 0 && p.options.Properties == RejectUndeclared {
+		if len(e.issues) == 0 && p.options.Properties == RejectUndeclared && compiled != nil {
 			e.issues = schema.Undeclared(p.compiled.view(), e.doc.Root(), codeUndeclared)
 		}
 		if len(e.issues) > 0 && e.issues[0].Code == schema.Unchecked && ctx.Err() != nil {
@@ -122,7 +122,7 @@ const maxRefused = 100
 // stripRefused removes the members that issues point to, if all of them are empty
 // and declared, and if the arguments are then valid. It handles, for example, a
 // null that only one branch of a tagged union rejects.
-func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled, left *schema.Budget) {
+func (j *validation) stripRefused(ctx context.Context, e *examined, p toolPlan, left *schema.Budget) {
 	if len(e.issues) > maxRefused {
 		return
 	}
@@ -135,7 +135,7 @@ func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled,
 			return
 		}
 		at, _ := rawjson.CutLast(i.Pointer)
-		if !c.view().Declared(c.view().At(at)).Has(v.Key()) {
+		if tool := p.compiled.view(); !tool.Declared(tool.At(at)).Has(v.Key()) {
 			return // the key of a map is data, not a property
 		}
 		refused[v] = true
@@ -153,7 +153,7 @@ func (j *validation) stripRefused(ctx context.Context, e *examined, c *compiled,
 		return
 	}
 	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
-	if err != nil || len(c.schema.ValidateWithin(ctx, stripped.Root(), left)) > 0 {
+	if err != nil || len(p.issues(ctx, stripped.Root(), left)) > 0 {
 		return
 	}
 	e.text, e.doc, e.issues, e.changes = text, stripped, nil, append(e.changes, changes...)
@@ -245,11 +245,17 @@ func (j *validation) repair(ctx context.Context, call middleware.ToolCall, p too
 		}
 		return got.issues
 	}
-	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: failed.text, Parsed: failed.doc, Issues: failed.issues,
-		Rules: p.options.Mend, Schema: p.compiled.mend(), Aliases: p.options.Aliases, Validate: validate})
-	if ok && len(validate(text)) == 0 {
-		fixed := valid[text]
-		return examined{text: fixed.text, doc: fixed.doc, changes: slices.Concat(failed.changes, changes, fixed.changes)}
+	schemas := []*mend.Schema{p.compiled.mend()}
+	for _, r := range p.rules {
+		schemas = append(schemas, r.repairs)
+	}
+	for _, s := range schemas {
+		text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: failed.text, Parsed: failed.doc, Issues: failed.issues,
+			Rules: p.options.Mend, Schema: s, Aliases: p.options.Aliases, Validate: validate})
+		if ok && len(validate(text)) == 0 {
+			fixed := valid[text]
+			return examined{text: fixed.text, doc: fixed.doc, changes: slices.Concat(failed.changes, changes, fixed.changes)}
+		}
 	}
 	for n, fix := range j.v.o.Fixers {
 		text, ok := j.runFixer(ctx, n, fix, *p.tool, call, failed.issues)

@@ -35,7 +35,8 @@ var settings = map[string][]any{
 			return []middleware.Issue{{Message: "not one"}}, nil
 		}
 		return nil, nil
-	})}, []argsvalidate.Rule{argsvalidate.FieldRule[float64]{Path: "/n", Valid: func(n float64) bool { return n != 2 }, Message: "not two"}}},
+	})}, []argsvalidate.Rule{argsvalidate.FieldRule[float64]{Path: "/n", Valid: func(n float64) bool { return n != 2 }, Message: "not two"}},
+		[]argsvalidate.Rule{restriction("*", `{"properties": {"n": {"maximum": 1, "type": ["number", "null"]}}}`), argsvalidate.Forbid("open", "")}},
 	"RuleTimeout": {time.Minute},
 	"OnRuleError": {argsvalidate.AsIssue, argsvalidate.Ignore},
 	"Tools":       {[]middleware.Tool{tool("a", `{"type": "object", "properties": {"n": {"type": "string"}}}`)}},
@@ -63,6 +64,16 @@ var settings = map[string][]any{
 	"Advanced.SafeFormats":     {true},
 	"Advanced.FoldKeys":        {true},
 	"Advanced.Dialect":         {"draft-04"},
+	"Advanced.RejectedCalls":   {middleware.DropInvalid},
+}
+
+// restriction is argsvalidate.Restrict.
+func restriction(tool, schema string) argsvalidate.Rule {
+	r, err := argsvalidate.Restrict(tool, []byte(schema))
+	if err != nil {
+		panic(err)
+	}
+	return r
 }
 
 // variant sets one field of Options.

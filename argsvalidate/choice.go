@@ -20,6 +20,10 @@ func (j *validation) enforceChoice() {
 		switch why := j.forbidden(c); {
 		case why != "":
 			j.forbid(i, codeToolChoice, why)
+		case len(j.v.toolRules(c.Name, true)) > 0:
+			r := j.v.toolRules(c.Name, true)[0]
+			j.forbid(i, codeToolChoice, r.message)
+			j.verdicts[i].Issues[0].Rule = r.name
 		case !j.req.NoParallelCalls || c.Kind == middleware.KindBuiltin && !j.tools.find(c.Name, "").declared():
 			// no limit, or a call that a provider makes beside others, such as a request for an approval
 		case first:

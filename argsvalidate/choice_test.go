@@ -146,7 +146,7 @@ func TestSeveralCallsAreAskedForOnce(t *testing.T) {
 
 	raise := run(t, argsvalidate.Options{MaxAttempts: 5}, limited(oneCall), two, middlewaretest.Calls("weather", badWeather), two)
 	require.ErrorIs(t, raise.err, argsvalidate.ErrExhausted)
-	require.Equal(t, "note: the request does not allow this call (3 attempts)", failure(t, raise.err).ClientMessage())
+	require.Equal(t, "note: this call is not allowed (3 attempts)", failure(t, raise.err).ClientMessage())
 	require.Contains(t, raise.err.Error(), "note: parallel_calls")
 }
 
@@ -155,7 +155,7 @@ func TestForbiddenCallsStay(t *testing.T) {
 	again := middlewaretest.Calls("weather", goodWeather)
 	raise := run(t, argsvalidate.Options{MaxAttempts: 2}, limited(noTool), again, again)
 	require.ErrorIs(t, raise.err, argsvalidate.ErrInvalid)
-	require.Equal(t, "weather: the request does not allow this call (2 attempts)", failure(t, raise.err).ClientMessage())
+	require.Equal(t, "weather: this call is not allowed (2 attempts)", failure(t, raise.err).ClientMessage())
 	pass := run(t, argsvalidate.Options{MaxAttempts: 2, OnExhausted: middleware.Pass}, limited(noTool), again, again)
 	require.NoError(t, pass.err)
 	require.Equal(t, middleware.Invalid, pass.report.Status)

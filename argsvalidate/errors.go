@@ -167,12 +167,12 @@ func (e *Error) toolName(n int) string {
 func (e *Error) clientFault(n int, i middleware.Issue) string {
 	name := e.toolName(n)
 	switch i.Code {
+	case codeToolChoice, codeParallel:
+		return name + ": this call is not allowed"
 	case codeUnknownTool:
 		return "a tool was called that is not declared"
 	case codeTruncated:
 		return name + ": the call was cut off"
-	case codeToolChoice, codeParallel:
-		return name + ": the request does not allow this call"
 	case codeNotObject, "syntax", "trailing_data", "utf8":
 		return name + ": the arguments are not a JSON object"
 	case "size", "depth", "number", "unchecked":

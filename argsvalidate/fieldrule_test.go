@@ -54,7 +54,7 @@ func TestFieldRuleOnTheWhole(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.FieldRule[map[string]any]{Message: "too many: {value}", Valid: func(m map[string]any) bool { return len(m) < 2 }}
 	v := verdictOf(t, withRules(rule), tool("t", ""), `{"a": 1, "b": 2}`)
-	require.Equal(t, []middleware.Issue{{Code: "rule", Message: `too many: {"a": 1, "b": 2}`}}, v.Issues)
+	require.Equal(t, []middleware.Issue{{Code: "rule", Message: `too many: {"a": 1, "b": 2}`, Rule: "rule 0"}}, v.Issues)
 	require.Equal(t, "Tool 't' arguments: too many: {\"a\": 1, \"b\": 2}", argsvalidate.Line("t", v.Issues[0]))
 }
 
@@ -121,7 +121,7 @@ func TestFieldRuleMessage(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.FieldRule[int]{Path: "/n", Required: true}
 	v := verdictOf(t, withRules(rule), tool("t", ""), `{"n": "x"}`)
-	require.Equal(t, []middleware.Issue{{Code: "rule", Pointer: "/n", Message: `wanted a value that fits int; sent "x"`}}, v.Issues)
+	require.Equal(t, []middleware.Issue{{Code: "rule", Pointer: "/n", Message: `wanted a value that fits int; sent "x"`, Rule: "rule 0"}}, v.Issues)
 
 	_, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", "t", `{"n": `)})
 	require.Error(t, err, "what cannot be read is not passed")

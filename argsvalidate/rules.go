@@ -344,12 +344,7 @@ func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.
 		default:
 			j.addNotes(v, name, c, notes.close())
 		}
-		for _, one := range issues[:min(len(issues), schema.MaxIssues-len(v.Issues))] {
-			if one.Code == "" {
-				one.Code = codeRule
-			}
-			v.Issues = append(v.Issues, one)
-		}
+		v.Issues = append(v.Issues, ruleIssues(name, issues[:min(len(issues), schema.MaxIssues-len(v.Issues))])...)
 	}
 	if !v.OK() {
 		doc, _ := c.read()
@@ -422,7 +417,7 @@ func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middle
 			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.allPlans()[i].tool.Name, err))
 			continue
 		}
-		v.Issues = append(v.Issues, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))]...)
+		v.Issues = append(v.Issues, ruleIssues(j.v.ruleName(n), issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))])...)
 	}
 	return nil
 }

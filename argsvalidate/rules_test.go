@@ -38,7 +38,7 @@ func TestRulesRunInOrderOnWhatWouldRun(t *testing.T) {
 	v := verdictOf(t, withRules(rule(0), rule(1)), note, `{"text": "a", "tags": null}`)
 	require.Equal(t, []string{`0 note {"text": "a"}`, `1 note {"text": "a"}`}, seen, "the second sees the same call although the first has refused it")
 	require.Equal(t, []middleware.Issue{
-		{Code: "rule", Pointer: "/text", Message: "rule 0"}, {Code: "rule", Pointer: "/text", Message: "rule 1"},
+		{Code: "rule", Pointer: "/text", Message: "rule 0", Rule: "rule 0"}, {Code: "rule", Pointer: "/text", Message: "rule 1", Rule: "rule 1"},
 	}, v.Issues)
 	require.Equal(t, `{"text": "a", "tags": null}`, v.Call.Arguments, "an invalid call stays as it was sent")
 	require.Empty(t, v.Changes)
@@ -241,8 +241,8 @@ func TestForTool(t *testing.T) {
 		want       []middleware.Issue
 	}{
 		{"range", `{"from": 1, "to": 2}`, nil},
-		{"range", `{"from": 3, "to": 2}`, []middleware.Issue{{Code: "rule", Pointer: "/from", Message: "from is after to"}}},
-		{"range", `{"from": "x"}`, []middleware.Issue{{Code: "decode", Pointer: "/from", Message: "wanted a value that fits int; sent string"}}},
+		{"range", `{"from": 3, "to": 2}`, []middleware.Issue{{Code: "rule", Pointer: "/from", Message: "from is after to", Rule: "rule 0"}}},
+		{"range", `{"from": "x"}`, []middleware.Issue{{Code: "decode", Pointer: "/from", Message: "wanted a value that fits int; sent string", Rule: "rule 0"}}},
 		{"other", `{"from": "x"}`, nil},
 	} {
 		require.Equal(t, c.want, verdictOf(t, withRules(rule), tool(c.tool, ""), c.args).Issues, c.args)
@@ -258,9 +258,9 @@ func TestForbidPatternAtAnyDepth(t *testing.T) {
 	args := `{"a": "tmp_1", "b": ["x", "see tmp_2"], "c": [{"d/e": "tmp_3"}], "tmp_4": 5}`
 	v := verdictOf(t, withRules(rule), tool("t", ""), args)
 	require.Equal(t, []middleware.Issue{
-		{Code: "rule", Pointer: "/a", Message: "tmp_1 is temporary"},
-		{Code: "rule", Pointer: "/b/1", Message: "tmp_2 is temporary"},
-		{Code: "rule", Pointer: "/c/0/d~1e", Message: "tmp_3 is temporary"},
+		{Code: "rule", Pointer: "/a", Message: "tmp_1 is temporary", Rule: "rule 0"},
+		{Code: "rule", Pointer: "/b/1", Message: "tmp_2 is temporary", Rule: "rule 0"},
+		{Code: "rule", Pointer: "/c/0/d~1e", Message: "tmp_3 is temporary", Rule: "rule 0"},
 	}, v.Issues)
 	require.True(t, verdictOf(t, withRules(rule), tool("u", ""), args).OK())
 	require.PanicsWithValue(t, "argsvalidate: ForbidPattern: re: must not be nil", func() { argsvalidate.ForbidPattern(nil, "") })

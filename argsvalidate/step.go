@@ -331,7 +331,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		raise, reasons = p != middleware.Pass, append(reasons, s.fault.err())
 	}
 	for v := range s.invalid() {
-		p := s.v.o.forTool(v.Call.Name).OnExhausted
+		p := s.v.o.onExhausted(v)
 		drop = drop || p == middleware.DropInvalid
 		raise = raise || p != middleware.DropInvalid && p != middleware.Pass
 	}

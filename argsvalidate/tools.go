@@ -132,6 +132,7 @@ type toolPlan struct {
 	options   ToolOptions
 	compiled  *compiled
 	ambiguous bool // declared more than once, and not in the same way
+	rules     []toolRule
 }
 
 // newPlan returns the plan for t. Only function tools have a schema: the input of other
@@ -141,7 +142,7 @@ func (v *Validator) newPlan(t *middleware.Tool) toolPlan {
 	if string(raw) == "null" || t.Kind != middleware.KindFunction {
 		raw = nil
 	}
-	return toolPlan{tool: t, options: v.o.forTool(t.Name), compiled: v.schemas.Get(raw)}
+	return toolPlan{tool: t, options: v.o.forTool(t.Name), compiled: v.schemas.Get(raw), rules: v.toolRules(t.Name, false)}
 }
 
 func (p toolPlan) declared() bool { return p.tool != nil }
@@ -172,6 +173,9 @@ func (p toolPlan) notes() []string {
 // valid and have nothing to strip. If it returns false, they may be valid too.
 func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
 	if v.noScan || p.compiled.schema == nil || p.options.Properties != BySchema {
+		return false
+	}
+	if slices.ContainsFunc(p.rules, func(r toolRule) bool { return !r.schema.SurelyValid(arguments, v.o.Limits.scan(), schema.AllowEmpty, false) }) {
 		return false
 	}
 	empties := schema.AllowEmpty // WhenInvalid and Off leave a valid call alone

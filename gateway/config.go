@@ -36,6 +36,8 @@ type Config struct {
 	Clients   []Client   `toml:"client,omitempty"`
 	Record    Record     `toml:"record,omitempty"`
 	Page      Page       `toml:"page,omitempty"`
+	Rules     []Rule     `toml:"rule,omitempty"`
+	Hook      Hook       `toml:"hook,omitempty"`
 	Upstreams []Upstream `toml:"upstream"`
 }
 
@@ -79,6 +81,9 @@ type Upstream struct {
 	// that matches counts.
 	ModelRules []ModelRule `toml:"model,omitempty"`
 	ToolRules  []ToolRule  `toml:"tool,omitempty"`
+
+	rules  ruleSet // of the Config
+	client string  // for which rules are selected
 }
 
 // Settings configure what happens to model calls. A zero field of a ModelRule has the value of

@@ -48,7 +48,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 		return g.newObserving(u, to, s, base, slots, observers)
 	}
 	p := &pipeline{upstream: u.name(), settings: s, handler: g.newHandler(u, to, s, base, slots), observers: observers,
-		checker: report.NewChecker(s.validator(u.ToolRules))}
+		checker: report.NewChecker(u.validator(s, false))}
 	if s.Mode == Enforce {
 		s.Mode = Repair // a second model call would have another body
 		p.signed = sync.OnceValue(func() http.Handler { return g.newHandler(u, to, s, base, slots) })
@@ -67,7 +67,7 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 
 // layers returns the stack for an upstream.
 func (g *Gateway) layers(u Upstream, to *url.URL, s Settings) middleware.Layers {
-	l := s.Layers(argsvalidate.NewValidator(s.validator(u.ToolRules)), u.ToolRules)
+	l := s.Layers(argsvalidate.NewValidator(u.validator(s, true)), u.ToolRules)
 	l[middleware.LayerBudget] = limitCalls
 	if g.options.TracerProvider != nil || g.options.MeterProvider != nil { // to package tracing, nil means the global providers
 		spans := tracing.Options{
@@ -114,7 +114,7 @@ func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.Ro
 	enforced.Mode = Enforce
 	replayed := g.layers(u, to, enforced).Without(middleware.LayerStep, middleware.LayerRetry, middleware.LayerHeal, middleware.LayerBudget, middleware.LayerAttempt)
 	return &pipeline{
-		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(enforced.validator(u.ToolRules)),
+		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(u.validator(enforced, false)),
 		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 			if c := formatOf(r); c != nil && code == proxy.Refused {
 				status = c.UnavailableStatus(status)

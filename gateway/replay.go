@@ -43,7 +43,7 @@ func newReplayer(s Settings, decoders map[string]transport.Decoder, memory *tran
 // exchange's error.
 func (p *pipeline) replay(ctx context.Context, c *copied) {
 	x := c.x
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, clientName{}, x.key)) // for the hook
 	defer cancel()
 	ctx, call := transport.Watch(ctx)
 	defer func() {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/transport"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -37,6 +38,7 @@ type upstream struct {
 	places   *places
 	pipeline *pipeline // for models that no rule matches
 	rules    []modelRule
+	clients  map[string]*upstream // the same for the clients that a Rule names
 }
 
 type modelRule struct {
@@ -77,7 +79,12 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if s.page != nil {
 		observers = append(observers, g.keeper)
 	}
+	rules, err := c.ruleSet(true, g.options.DialContext)
+	if err != nil {
+		return nil, err
+	}
 	for i, u := range c.Upstreams {
+		u.rules = rules
 		up, err := g.newUpstream(u, c.Settings, old.placesOf(u.name()), observers)
 		if err != nil {
 			return nil, within("upstream", i, u.name(), err)
@@ -104,11 +111,23 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, slots *places, observer
 	}
 	up := &upstream{config: u, version: cutVersion(to), base: newBase(u.Timeouts, g.options.DialContext), settings: u.Settings.over(base), places: slots}
 	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
-	up.pipeline = g.newPipeline(u, to, up.settings, sends, slots, observers)
-	for _, r := range u.ModelRules {
-		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, slots, observers)})
+	serve := func(client string) *upstream {
+		u, of := u, *up
+		u.client = client
+		of.pipeline = g.newPipeline(u, to, of.settings, sends, slots, observers)
+		for _, r := range u.ModelRules {
+			of.rules = append(of.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(of.settings), sends, slots, observers)})
+		}
+		return &of
 	}
-	return up, nil
+	all := serve("")
+	all.clients = map[string]*upstream{}
+	for _, r := range u.rules.rules {
+		if r.Client != "" && all.clients[r.Client] == nil {
+			all.clients[r.Client] = serve(r.Client)
+		}
+	}
+	return all, nil
 }
 
 // placesOf returns the places of the upstream with a name, which may be new. s may be nil.
@@ -158,7 +177,7 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	r = withoutPrefix(r, matching[0].config.Prefix)
 	byModel := len(matching) > 1 || len(matching[0].rules) > 0 || len(matching[0].config.Models) > 0
 	if !byModel {
-		return matching[0].pipeline, matching[0].withVersion(r), nil
+		return matching[0].pipelineFor("", clientOf(r)), matching[0].withVersion(r), nil
 	}
 	model, r, err := s.modelOf(w, r)
 	if err != nil {
@@ -168,13 +187,13 @@ func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *ht
 	if up == nil || up.config.Prefix != matching[0].config.Prefix {
 		return nil, r, errNoUpstream
 	}
-	return up.pipelineFor(model), up.withVersion(r), nil
+	return up.pipelineFor(model, clientOf(r)), up.withVersion(r), nil
 }
 
 // pick returns the first upstream that serves the model, or nil.
 func pick(among []*upstream, model string) *upstream {
 	for _, u := range among {
-		if model != "" && slices.ContainsFunc(u.config.Models, func(m string) bool { return matches(m, model) }) {
+		if model != "" && slices.ContainsFunc(u.config.Models, func(m string) bool { return text.Match(m, model) }) {
 			return u
 		}
 	}
@@ -186,9 +205,10 @@ func pick(among []*upstream, model string) *upstream {
 	return nil
 }
 
-func (u *upstream) pipelineFor(model string) *pipeline {
+func (u *upstream) pipelineFor(model, client string) *pipeline {
+	u = cmp.Or(u.clients[client], u)
 	for _, r := range u.rules {
-		if matches(r.match, model) {
+		if text.Match(r.match, model) {
 			return r.pipeline
 		}
 	}
@@ -256,20 +276,3 @@ func formatOf(r *http.Request) wire.Codec {
 }
 
 var codecs = wire.Codecs()
-
-// matches reports whether text matches a pattern in which * is any text.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	text, ok := strings.CutPrefix(text, parts[0])
-	if last := len(parts) - 1; last == 0 {
-		return ok && text == ""
-	} else if ok {
-		text, ok = strings.CutSuffix(text, parts[last])
-		parts = parts[1:last]
-	}
-	for _, p := range parts {
-		_, after, found := strings.Cut(text, p)
-		text, ok = after, ok && found
-	}
-	return ok
-}

@@ -77,6 +77,9 @@ func (c Config) validate() error {
 	); err != nil {
 		return err
 	}
+	if _, err := c.ruleSet(false, nil); err != nil {
+		return err
+	}
 	listen := cmp.Or(c.Listen, defaultListen)
 	switch {
 	case sameAddress("http://"+c.AdminListen, listen) || sameAddress("http://"+listen, c.AdminListen):

@@ -77,8 +77,9 @@ type Issue struct {
 	// as its code: "required", "type", "enum", "additionalProperties", …
 	// Package argsvalidate lists the other codes.
 	Code    string `json:"code"`
-	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the arguments; "" means all of them
-	Message string `json:"message"` // text for the model
+	Pointer string `json:"pointer"`        // JSON Pointer (RFC 6901) into the arguments; "" means all of them
+	Message string `json:"message"`        // text for the model
+	Rule    string `json:"rule,omitempty"` // the rule of package argsvalidate that made the issue, such as `rule "stock"`; "" means none
 }
 
 // Path returns Pointer in a readable form: config.thresholds[1], or "the

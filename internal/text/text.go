@@ -90,3 +90,20 @@ func mayControl(s string) bool {
 	}
 	return false
 }
+
+// Match reports whether s matches a pattern in which * is any text.
+func Match(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	s, ok := strings.CutPrefix(s, parts[0])
+	if last := len(parts) - 1; last == 0 {
+		return ok && s == ""
+	} else if ok {
+		s, ok = strings.CutSuffix(s, parts[last])
+		parts = parts[1:last]
+	}
+	for _, p := range parts {
+		_, after, found := strings.Cut(s, p)
+		s, ok = after, ok && found
+	}
+	return ok
+}

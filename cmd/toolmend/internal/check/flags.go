@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/try"
 	"github.com/toolmend/toolmend/internal/report"
 )
@@ -27,15 +28,19 @@ type settings struct {
 	unknownName string
 	formatsName string
 	verdict     argsvalidate.Options // for the final verdict
-	model, tool string               // text that names must contain, in lower case; "" matches all
-	top         int                  // 0 means all
-	format      string               // of standard output: one of formats
-	html        string               // the file for the HTML report, or ""
-	content     bool                 // github, junit and sarif show values
-	noContent   bool                 // the HTML report shows none
-	gateFinal   bool                 // the final verdict decides the exit code
-	baseline    string               // path; "" compares with nothing
-	maxRise     float64              // in percentage points
+	hook        bool                 // calls are sent to the hook of rules
+
+	// rules is the configuration of a gateway, whose rules for an upstream and a client apply; "" means none.
+	rules, upstream, client string
+	model, tool             string  // text that names must contain, in lower case; "" matches all
+	top                     int     // 0 means all
+	format                  string  // of standard output: one of formats
+	html                    string  // the file for the HTML report, or ""
+	content                 bool    // github, junit and sarif show values
+	noContent               bool    // the HTML report shows none
+	gateFinal               bool    // the final verdict decides the exit code
+	baseline                string  // path; "" compares with nothing
+	maxRise                 float64 // in percentage points
 
 	writeBaseline string // path; "" writes none
 
@@ -49,7 +54,7 @@ func parse(args []string) (settings, error) {
 	gate, asJSON := "", false
 	fs := cli.NewFlags("check", map[string]*string{
 		"tools": &s.tools, "model": &s.model, "tool": &s.tool, "format": &s.format, "html": &s.html,
-		"baseline": &s.baseline, "write-baseline": &s.writeBaseline,
+		"baseline": &s.baseline, "write-baseline": &s.writeBaseline, "rules": &s.rules, "upstream": &s.upstream, "client": &s.client,
 	})
 	s.verdictFlags(fs, &gate)
 	fs.IntVar(&s.top, "top", 15, "")
@@ -58,6 +63,7 @@ func parse(args []string) (settings, error) {
 	fs.BoolVar(&s.hints, "hints", false, "")
 	fs.BoolVar(&s.content, "content", false, "")
 	fs.BoolVar(&s.noContent, "no-content", false, "")
+	fs.BoolVar(&s.hook, "hook", false, "")
 	var err error
 	if s.files, err = cli.ParseFiles(fs, args); err != nil {
 		return s, err
@@ -78,6 +84,12 @@ func parse(args []string) (settings, error) {
 		return s, errors.New("-max-rise needs -baseline FILE to compare with")
 	case len(s.files) == 0:
 		return s, errors.New(`no FILE; "-" reads standard input`)
+	case s.rules == "" && (s.hook || s.upstream != "" || s.client != ""):
+		return s, errors.New("-upstream, -client and -hook need -rules FILE")
+	case s.rules != "":
+		if err := serve.AddRules(s.rules, &s.verdict, s.upstream, s.client, s.hook); err != nil {
+			return s, err
+		}
 	}
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/gateway"
 )
@@ -121,6 +123,15 @@ func decodeConfig(path string, doc []byte) (c config, err error) {
 // placed is the place in a file at the beginning of an error.
 var placed = regexp.MustCompile(`(?m)^(options(:\d+)*: |gateway: )?(upstream "options": |upstream\.)?`)
 
+// AddRules adds to o the rules of a configuration file, as gateway.Config.AddRules does.
+func AddRules(file string, o *argsvalidate.Options, upstream, client string, hook bool) error {
+	c, doc, err := readConfig(file)
+	if err == nil {
+		err = c.AddRules(o, upstream, client, hook)
+	}
+	return located(file, doc, err)
+}
+
 // ReadSettings reads the settings for model calls out of values, which another program wrote, with the
 // rules for tools in the key tool. Keys, words and errors are the configuration file's.
 func ReadSettings(values map[string]any) (gateway.Settings, []gateway.ToolRule, error) {
@@ -181,15 +192,17 @@ const hidden = "${HIDDEN_VALUE}"
 // printConfig writes c as TOML, without secrets.
 func printConfig(w io.Writer, c config) error {
 	c.Upstreams = append([]gateway.Upstream(nil), c.Upstreams...)
+	headers := []*gateway.HeaderRules{&c.Hook.Headers}
 	for i := range c.Upstreams {
-		set := map[string]string{}
-		for name, value := range c.Upstreams[i].Headers.Set {
+		headers = append(headers, &c.Upstreams[i].Headers)
+	}
+	for _, h := range headers {
+		h.Set = maps.Clone(h.Set)
+		for name, value := range h.Set {
 			if !reference.MatchString(value) {
-				value = hidden
+				h.Set[name] = hidden
 			}
-			set[name] = value
 		}
-		c.Upstreams[i].Headers.Set = set
 	}
 	text, err := toml.Marshal(c)
 	if err != nil {

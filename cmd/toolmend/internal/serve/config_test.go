@@ -65,6 +65,14 @@ mode = "watch"`, `:30: upstream "127.0.0.1:8080/l": mode: must be one of`},
 		"one of key and cert": {"[limits]", "tls_cert = \"a.pem\"\n[limits]", ":4: tls_cert: tls_cert and tls_key need each other"},
 		"no certificate":      {"[limits]", "tls_cert = \"a.pem\"\ntls_key = \"b.pem\"\n[limits]", ":4: tls_cert: open a.pem: "},
 		"log level":           {"[limits]", "log_level = \"all\"\n[limits]", `:4: log_level: must be debug, info, warn or error, got "all"`},
+		"schema of a rule":    {"[limits]", "[[rule]]\ntool = \"t\"\nschema.properties.a.maximum = \"1\"\n[limits]", `:6: rule "1": schema: schema is not valid at "/properties/a/maximum": expected number, but got string`},
+		"keyword of a rule":   {"[limits]", "[[rule]]\nforbid = true\n[[rule]]\n[rule.schema.properties.a]\nminimun = 0\n[limits]", `:7: rule "2": schema: /properties/a/minimun: unknown property`},
+		"member of a rule":    {"[limits]", "[[rule]]\nforbit = true\n[limits]", `:5:1: unknown key rule.forbit`},
+		"rule for nothing":    {"[limits]", "[[rule]]\ntool = \"t\"\n[limits]", `:4: rule "1": must have either schema or forbid`},
+		"upstream of a rule":  {"[limits]", "[[rule]]\nforbid = true\nupstream = \"x\"\n[limits]", `:6: rule "1": upstream: no upstream has the name "x"`},
+		"url of the hook":     {"[limits]", "[hook]\nfail_open = true\nurl = \"x\"\n[limits]", `:6: hook: url: must be absolute, with http or https`},
+		"member of the hook":  {"[limits]", "[hook]\nurls = \"x\"\n[limits]", `:5:1: unknown key hook.urls; did you mean url?`},
+		"timeout of the hook": {"[limits]", "[hook]\nurl = \"http://127.0.0.1:1\"\ntimeout = \"off\"\n[limits]", `:6: hook: timeout: must be a duration of at least 1 ms, such as "2s"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,11 +138,13 @@ func TestHiddenHeaderValues(t *testing.T) {
 		"${KEY}": true, "Bearer ${KEY}": true,
 		"sk-123": false, "$KEY": false, "Bearer sk-123": false, "${KEY}sk-123": false, "sk-1 2 ${KEY}": false,
 	} {
-		c := config{Config: gateway.Config{Upstreams: []gateway.Upstream{{Headers: gateway.HeaderRules{Set: map[string]string{"k": value}}}}}}
-		var out bytes.Buffer
-		require.NoError(t, printConfig(&out, c))
-		require.Equal(t, shown, strings.Contains(out.String(), value), value)
-		require.Equal(t, value, c.Upstreams[0].Headers.Set["k"], "the configuration itself keeps its value")
+		rules := gateway.HeaderRules{Set: map[string]string{"k": value}}
+		for _, c := range []config{{Config: gateway.Config{Upstreams: []gateway.Upstream{{Headers: rules}}}}, {Config: gateway.Config{Hook: gateway.Hook{Headers: rules}}}} {
+			var out bytes.Buffer
+			require.NoError(t, printConfig(&out, c))
+			require.Equal(t, shown, strings.Contains(out.String(), value), value)
+			require.Equal(t, value, rules.Set["k"], "the configuration itself keeps its value")
+		}
 	}
 }
 
@@ -155,6 +165,9 @@ func TestCheckConfig(t *testing.T) {
 	const upstream = "[[upstream]]\nurl = 'http://127.0.0.1:1'\n"
 	const remove = upstream + "headers.remove = ['Authorization']\n"
 	for name, c := range map[string]struct{ text, want string }{
+		"file of a rule":           {"[[rule]]\nschema = '" + dir + "/none'\n" + upstream, `:2: rule "1": schema: open `},
+		"variable of the hook":     {"[hook]\nurl = 'http://127.0.0.1:1'\nheaders.set = { a = '${TOOLMEND_TEST_UNSET}' }\n" + upstream, `:3: hook: headers: a: the environment variable TOOLMEND_TEST_UNSET is not set`},
+		"rules":                    {"[[rule]]\nschema.properties = { attempts = { minimum = 0 }, max_body = { maximum = 1.5 } }\n[hook]\nurl = 'http://127.0.0.1:1'\n" + upstream, ""},
 		"valid":                    {"record.file = '" + record + "'\n" + upstream, ""},
 		"variable":                 {upstream + "headers.set = { x-api-key = '${TOOLMEND_TEST_UNSET}' }\n", `:3: upstream "127.0.0.1:1": headers: x-api-key: the environment variable TOOLMEND_TEST_UNSET is not set`},
 		"unclosed variable":        {upstream + "headers.set = { x-api-key = '${KEY' }\n", `:3: upstream "127.0.0.1:1": headers: x-api-key: the value has "${" without its "}"`},

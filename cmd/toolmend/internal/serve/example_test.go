@@ -52,6 +52,7 @@ func keysOf(s reflect.Type, prefix string, below bool) []string {
 			inner = inner.Elem()
 		}
 		switch {
+		case !f.IsExported():
 		case f.Anonymous && below && f.Name == "Settings":
 		case f.Anonymous:
 			keys = append(keys, keysOf(f.Type, prefix, below)...)

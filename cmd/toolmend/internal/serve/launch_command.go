@@ -8,17 +8,9 @@ import (
 	"github.com/toolmend/toolmend/gateway"
 )
 
-// addressVariable is a variable by which programs find a provider.
-type addressVariable struct {
-	name, prefix string // prefix is where the gateway serves that provider
-	// url is where SDKs send requests without the variable. "" means that the variable is left
-	// alone unless it is set: another one leads to the provider, or programs disagree about it.
-	url string
-}
-
-const ollamaHost = "OLLAMA_HOST"
-
-// addressVariables are the variables of the SDKs.
+// addressVariables are the variables by which SDKs find a provider, and where they send requests
+// without them. A variable without a URL is left alone unless it is set: another one leads to the
+// provider, or programs disagree about it.
 //
 // Source: the SDKs of OpenAI (AZURE_OPENAI_ENDPOINT too), Anthropic, Google (python-genai,
 // _base_url.py) and Ollama (ollama-python, _client.py); LangChain's OPENAI_API_BASE and
@@ -26,21 +18,18 @@ const ollamaHost = "OLLAMA_HOST"
 // MISTRAL_BASE_URL (Mistral's own SDK reads none); LiteLLM's ANTHROPIC_API_BASE and GEMINI_API_BASE.
 // LangChain's client for Azure refuses to start with OPENAI_API_BASE. Groq's SDK appends /openai/v1
 // to GROQ_BASE_URL, and other programs do not.
-var addressVariables = []addressVariable{
-	{"OPENAI_BASE_URL", "/openai", openaiURL},
-	{"ANTHROPIC_BASE_URL", "/anthropic", anthropicURL},
-	{"GOOGLE_GEMINI_BASE_URL", "/gemini", geminiURL},
-	{"OPENROUTER_API_BASE", "/openrouter", "https://openrouter.ai/api/v1"},
-	{"MISTRAL_BASE_URL", "/mistral", "https://api.mistral.ai/v1"},
-	{ollamaHost, "/ollama", "http://127.0.0.1:11434"},
-	{"OPENAI_API_BASE", "/openai-api-base", ""},
-	{"AZURE_OPENAI_ENDPOINT", "/azure", ""},
-	{"ANTHROPIC_API_URL", "/anthropic-api-url", ""},
-	{"ANTHROPIC_API_BASE", "/anthropic-api-base", ""},
-	{"GOOGLE_VERTEX_BASE_URL", "/vertex", ""},
-	{"GEMINI_API_BASE", "/gemini-api-base", ""},
-	{"GROQ_BASE_URL", "/groq", ""},
+var addressVariables = []struct{ name, url string }{
+	{"OPENAI_BASE_URL", openaiURL},
+	{"ANTHROPIC_BASE_URL", anthropicURL},
+	{"GOOGLE_GEMINI_BASE_URL", geminiURL},
+	{"OPENROUTER_API_BASE", "https://openrouter.ai/api/v1"},
+	{"MISTRAL_BASE_URL", "https://api.mistral.ai/v1"},
+	{ollamaHost, "http://127.0.0.1:11434"},
+	{"OPENAI_API_BASE", ""}, {"AZURE_OPENAI_ENDPOINT", ""}, {"ANTHROPIC_API_URL", ""}, {"ANTHROPIC_API_BASE", ""},
+	{"GOOGLE_VERTEX_BASE_URL", ""}, {"GEMINI_API_BASE", ""}, {"GROQ_BASE_URL", ""},
 }
+
+const ollamaHost = "OLLAMA_HOST"
 
 // launchCommand points any program at the gateway, by the variables of the SDKs. Each variable has an
 // upstream of its own: its present value, or the provider of its SDK. Libraries that read .env files
@@ -58,15 +47,14 @@ func launchCommand(m machine, at string, f runFlags) (launch, error) {
 		if checkUpstream(present.url) != nil {
 			return l, fmt.Errorf("%s must be a URL, such as %s, got %q", present.from, firstOf(v.url, openaiURL), present.url)
 		}
-		u := gateway.Upstream{Name: v.prefix[1:], URL: split(firstOf(f.upstream, present.url, v.url)).upstream, Prefix: v.prefix}
+		name := strings.ToLower(v.name)
+		u := gateway.Upstream{Name: name, URL: split(firstOf(f.upstream, present.url, v.url)).upstream, Prefix: "/" + name}
 		path := split(firstOf(present.url, v.url)).path // that the program sends
 		if v.url == anthropicURL && present.url == "" {
 			u.URL += "/v1" // for the AI SDK, which sends paths without it
 		}
-		if v.name == ollamaHost { // a program that asks whether Ollama runs must not wait
-			u.Timeouts.Refused = gateway.Off
-		}
-		l.upstreams, l.env = append(l.upstreams, u), append(l.env, v.name+"="+at+v.prefix+path)
+		u.Timeouts.Refused = gateway.Off // a program that asks whether a server runs must not wait
+		l.upstreams, l.env = append(l.upstreams, u), append(l.env, v.name+"="+at+u.Prefix+path)
 	}
 	return l, nil
 }
@@ -75,10 +63,9 @@ func launchCommand(m machine, at string, f runFlags) (launch, error) {
 func (m machine) dotenv(name string) string {
 	for _, dir := range m.up() {
 		for _, file := range []string{".env.local", ".env"} {
-			if text, err := m.readFile(filepath.Join(dir, file)); err == nil {
-				if value := dotenv(text, name); value != "" {
-					return value
-				}
+			text, _ := m.readFile(filepath.Join(dir, file))
+			if value := dotenv(text, name); value != "" {
+				return value
 			}
 		}
 	}
@@ -92,8 +79,5 @@ func ollamaURL(host string) string {
 		return host
 	}
 	name, port, _ := strings.Cut(host, ":")
-	if name == "" || name == "0.0.0.0" {
-		name = "127.0.0.1"
-	}
-	return "http://" + name + ":" + firstOf(port, "11434")
+	return "http://" + strings.Replace(firstOf(name, "127.0.0.1"), "0.0.0.0", "127.0.0.1", 1) + ":" + firstOf(port, "11434")
 }

@@ -41,13 +41,11 @@ func parseRun(args []string) (runFlags, error) {
 		return f, fmt.Errorf("name an agent: %s; or a program: toolmend run -- COMMAND", strings.Join(launcherNames(), ", "))
 	}
 	f.agent, f.args = fs.Arg(0), fs.Args()[1:]
-	if f.isCommand = cli.FlagsEnd(fs, args[:len(args)-fs.NArg()]); f.isCommand {
-		return f, checkUpstream(f.upstream)
-	}
-	if len(f.args) > 0 && f.args[0] == "--" {
+	f.isCommand = cli.FlagsEnd(fs, args[:len(args)-fs.NArg()])
+	if !f.isCommand && len(f.args) > 0 && f.args[0] == "--" {
 		f.args = f.args[1:]
 	}
-	if launchers[f.agent] == nil {
+	if !f.isCommand && launchers[f.agent] == nil {
 		return f, fmt.Errorf("unknown agent %q; the agents are %s. For another program: toolmend run -- %s", f.agent, strings.Join(launcherNames(), ", "), f.agent)
 	}
 	return f, checkUpstream(f.upstream)

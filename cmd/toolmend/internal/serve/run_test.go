@@ -196,7 +196,7 @@ func TestRunCommand(t *testing.T) {
 			require.Contains(t, out.String(), `args ["--" "-p" "hi"] stdin "typed"`)
 			require.Contains(t, out.String(), "status 200 valid")
 			require.NotContains(t, out.String(), "toolmend")
-			require.Regexp(t, `^toolmend: 1 model request, 1 tool call; requests: 0 repaired, 0 re-asked, 0 still invalid; log: \S+run-command-\S+\n$`, errOut.String())
+			require.Regexp(t, `^toolmend: 1 model request, 1 tool call; requests: 0 repaired, 0 re-asked, 0 still invalid, 0 failed; log: \S+run-command-\S+\n$`, errOut.String())
 		})
 	}
 }

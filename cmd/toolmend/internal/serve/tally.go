@@ -99,17 +99,13 @@ func (s *sums) line(requests int64, log string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	more := ""
-	switch {
-	case requests == 0:
+	if requests == 0 {
 		return "no request reached the gateway, so no tool call was validated: the program sets the address itself, or reads another variable (toolmend run -h); log: " + log
-	case s.failed > 0:
-		more += fmt.Sprintf(", %d failed", s.failed)
+	} else if s.would > 0 {
+		more = fmt.Sprintf(", %d that mode enforce would have changed", s.would)
 	}
-	if s.would > 0 {
-		more += fmt.Sprintf(", %d that mode enforce would have changed", s.would)
-	}
-	return fmt.Sprintf("%s, %s; requests: %d repaired, %d re-asked, %d still invalid%s; log: %s",
-		text.Plural(s.calls, "model request"), text.Plural(s.toolCalls, "tool call"), s.repaired, s.reasked, s.invalid, more, log)
+	return fmt.Sprintf("%s, %s; requests: %d repaired, %d re-asked, %d still invalid, %d failed%s; log: %s",
+		text.Plural(s.calls, "model request"), text.Plural(s.toolCalls, "tool call"), s.repaired, s.reasked, s.invalid, s.failed, more, log)
 }
 
 // String returns the counts for a person, without those that are 0.

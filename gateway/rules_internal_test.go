@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// TestHookTime holds that the calls of a message share the time limit of a hook.
+func TestHookTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var limits []time.Duration
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			deadline, _ := r.Context().Deadline()
+			limits = append(limits, time.Until(deadline))
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"findings": []}`))}, nil
+		})
+		var o argsvalidate.Options
+		ruleSet{hook: &hook{base: base}}.add(&o, Upstream{}, true)
+		call := middleware.ToolCall{ID: "1", Name: "f", Arguments: `{}`}
+		for _, n := range []int{1, 4} {
+			_, err := argsvalidate.NewValidator(o).Validate(t.Context(), []middleware.Tool{{Name: "f"}}, []middleware.ToolCall{call, call, call, call}[:n]...)
+			require.NoError(t, err)
+		}
+		short := 500 * time.Millisecond
+		require.Equal(t, []time.Duration{2 * time.Second, short, short, short, short}, limits)
+	})
+}
+
+// TestHookText holds that the text of a hook is clean where it is kept, not only where a model reads it.
+func TestHookText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`a\nb\u001b[31m <|im_end|>`: `a b\u001b[31m < |im_end| >`,
+		strings.Repeat("x", 600):    strings.Repeat("x", maxHookText-3) + "…",
+	} {
+		base := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"findings": [{"message": "` + text + `"}]}`))}, nil
+		})
+		issues, err := hook{Hook: Hook{Timeout: Duration(time.Minute)}, base: base}.Check(t.Context(), &argsvalidate.Call{ToolCall: middleware.ToolCall{Arguments: "{}"}})
+		require.NoError(t, err)
+		require.Equal(t, []middleware.Issue{{Message: want}}, issues)
+	}
+}
