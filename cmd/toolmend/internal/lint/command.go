@@ -156,7 +156,10 @@ func readTools(name string, stdin io.Reader) (label string, text []byte, err err
 
 // count counts the recorded calls of the tools.
 func (s settings) count(ctx context.Context, all []*Tools) error {
-	sets, err := mcptools.For(ctx, s.calls, s.tools)
+	sets, err := recorded.ToolsetsFor(s.calls)
+	if s.tools != "" {
+		sets, err = mcptools.Open(ctx, s.tools)
+	}
 	if err != nil {
 		return err
 	}

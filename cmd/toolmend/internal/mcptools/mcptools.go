@@ -2,11 +2,11 @@
 package mcptools
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -14,7 +14,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
-	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/mcp"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -27,17 +26,17 @@ const prefix = "mcp:"
 
 // Open reads the tools that name stands for: the tools of the MCP server at an http or https
 // address, or of one that the command behind "mcp:" starts; otherwise the toolsets in a file.
-// A server has 30 seconds. Its tools are some of those that a model had.
+// A server has 30 seconds, and what a command writes to its standard error goes to that of the
+// program. The tools of a server are some of those that a model had.
 func Open(ctx context.Context, name string) (*recorded.Toolsets, error) {
 	var transport sdk.Transport = &sdk.StreamableClientTransport{Endpoint: name, DisableStandaloneSSE: true}
-	said := &tail{}
 	if command, ok := strings.CutPrefix(name, prefix); ok {
 		words := strings.Fields(command)
 		if len(words) == 0 {
 			return nil, errors.New(`-tools: a command is missing behind "mcp:"`)
 		}
 		cmd := exec.Command(words[0], words[1:]...)
-		cmd.Stderr = said
+		cmd.Stderr = os.Stderr
 		defer func() {
 			if cmd.Process != nil {
 				_ = cmd.Process.Kill() // a server that does not answer does not end with its input either
@@ -55,9 +54,6 @@ func Open(ctx context.Context, name string) (*recorded.Toolsets, error) {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
-	}
-	if len(said.end) > 0 {
-		err = fmt.Errorf("%w; it wrote: %s", err, text.Visible(strings.TrimSpace(string(said.end)), false))
 	}
 	if u, e := url.Parse(name); e == nil {
 		name = u.Redacted()
@@ -81,22 +77,4 @@ func list(ctx context.Context, transport sdk.Transport) (*recorded.Toolsets, err
 		tools = append(tools, t.Def)
 	}
 	return recorded.SomeTools(tools), nil
-}
-
-// For returns the toolsets that name stands for or, if it is "", those in a file beside a log;
-// nil if there are none.
-func For(ctx context.Context, log, name string) (*recorded.Toolsets, error) {
-	if name == "" {
-		return recorded.ToolsetsFor(log)
-	}
-	return Open(ctx, name)
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ end []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.end = append(t.end, p...)
-	t.end = bytes.Clone(t.end[max(0, len(t.end)-1024):])
-	return len(p), nil
 }

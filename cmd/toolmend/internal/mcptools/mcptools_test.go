@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,8 +23,11 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 )
 
-// roleVariable makes the test program an MCP server.
-const roleVariable = "MCPTOOLS_TEST_ROLE"
+// roleVariable makes the test program an MCP server. A silent one writes its id to a file.
+const (
+	roleVariable = "MCPTOOLS_TEST_ROLE"
+	fileVariable = "MCPTOOLS_TEST_FILE"
+)
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -33,10 +37,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	case "broken":
-		fmt.Fprintln(os.Stderr, "no configuration")
 		os.Exit(1)
 	case "silent":
-		fmt.Fprintln(os.Stderr, os.Getpid())
+		_ = os.WriteFile(os.Getenv(fileVariable), []byte(strconv.Itoa(os.Getpid())), 0o600)
 		time.Sleep(time.Minute)
 		os.Exit(0)
 	}
@@ -82,19 +85,28 @@ func TestCommand(t *testing.T) {
 
 	t.Setenv(roleVariable, "broken")
 	_, err = mcptools.Open(t.Context(), "mcp:"+os.Args[0])
-	require.ErrorContains(t, err, "it wrote: no configuration")
+	require.ErrorContains(t, err, "EOF")
 
 	t.Setenv(roleVariable, "silent")
-	ctx, end := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("enough"))
-	defer end()
+	started := filepath.Join(t.TempDir(), "pid")
+	t.Setenv(fileVariable, started)
+	ctx, end := context.WithCancelCause(t.Context())
+	go func() {
+		for pid := ""; pid == ""; time.Sleep(time.Millisecond) {
+			b, _ := os.ReadFile(started)
+			pid = string(b)
+		}
+		end(errors.New("enough"))
+	}()
 	_, err = mcptools.Open(ctx, "mcp:"+os.Args[0])
-	require.ErrorContains(t, err, "enough; it wrote: ")
-	_, pid, _ := strings.Cut(err.Error(), "it wrote: ")
-	server, err := strconv.Atoi(pid)
+	require.ErrorContains(t, err, "enough")
+	pid, err := os.ReadFile(started)
+	require.NoError(t, err)
+	server, err := strconv.Atoi(string(pid))
 	require.NoError(t, err)
 	process, err := os.FindProcess(server)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return process.Signal(syscall.Signal(0)) != nil }, 2*time.Second, 5*time.Millisecond, "the server has ended")
+	require.Eventually(t, func() bool { return process.Signal(syscall.Signal(0)) != nil }, 2*time.Second, time.Millisecond, "the server has ended")
 
 	_, err = mcptools.Open(t.Context(), "mcp:no-such-command-here")
 	require.ErrorContains(t, err, "executable file not found")

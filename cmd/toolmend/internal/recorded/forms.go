@@ -18,18 +18,19 @@ import (
 // of members with / between them, and "" is the record itself. 0 is the first element of a
 // list. A string on the way may hold JSON.
 type form struct {
-	name    string                        // for messages
-	has     [][]sign                      // of each, a record of the form has one
-	is      func(rawjson.Value) bool      // another sign; nil: has is enough
-	read    func(*session, rawjson.Value) // reads a record; nil: the places below say what to read
-	across  bool                          // records of a file belong together
-	session bool                          // of an agent that worked for a person
-	lines   bool                          // of one such session in a file: a message may be in several, and a call counts once
-	request []string                      // the first that is there has the tools; else the record, else Toolsets
-	answer  []string                      // the first that is there is the answer: a response, a message, or messages
-	id      string                        // of the request, in the input of a batch
-	whole   bool                          // the request is all that the model received: without tools in it there were none
-	history bool                          // the answer is a conversation, and each message of the model in it is a turn
+	name     string                        // for messages
+	has      [][]sign                      // of each, a record of the form has one
+	is       func(rawjson.Value) bool      // another sign; nil: has is enough
+	read     func(*session, rawjson.Value) // reads a record; nil: the places below say what to read
+	across   bool                          // records of a file belong together
+	messages bool                          // messages are a sign
+	session  bool                          // of an agent that worked for a person
+	lines    bool                          // of one such session in a file: a message may be in several, and a call counts once
+	request  []string                      // the first that is there has the tools; else the record, else Toolsets
+	answer   []string                      // the first that is there is the answer: a response, a message, or messages
+	id       string                        // of the request, in the input of a batch
+	whole    bool                          // the request is all that the model received: without tools in it there were none
+	history  bool                          // the answer is a conversation, and each message of the model in it is a turn
 }
 
 // sign is something that a record has, or does not have.
@@ -102,11 +103,13 @@ var exchange = form{
 // bare is the form of a response alone.
 var bare = form{answer: []string{""}}
 
-// formOf returns the form of a record; nil if it has none of programs and forms.
+// formOf returns the form of a record; nil if it has none of programs and forms. A record with
+// messages is a conversation, unless a form is known by its messages: other members prove less.
 func formOf(v rawjson.Value) *form {
+	hasMessages := enter(v.Get("messages"), "0").Kind() == rawjson.Object
 	for _, table := range [][]form{programs, forms} {
 		for i := range table {
-			if f := &table[i]; f.fits(v) {
+			if f := &table[i]; (!hasMessages || !f.across || f.messages) && f.fits(v) {
 				return f
 			}
 		}

@@ -22,7 +22,7 @@ var programs []form
 
 func init() { // the readers use the table
 	programs = []form{
-		{name: "Codex rollout", has: signs("payload type timestamp|type=session_meta|type=response_item"), lines: true, read: (*session).codex},
+		{name: "Codex rollout", has: signs("payload type=session_meta|type=response_item|type=turn_context|type=event_msg|type=compacted"), lines: true, read: (*session).codex},
 		{name: "Codex rollout", has: signs("record_type"), lines: true},
 		{name: "Codex rollout", has: signs("session items"), lines: true, read: messagesAt("items")},
 		{name: "output of codex exec --json", has: signs("type=item.* item/type"), read: func(s *session, v rawjson.Value) {
@@ -133,7 +133,8 @@ func init() { // the readers use the table
 		{name: "list of calls", is: func(v rawjson.Value) bool { return !v.Get("tools").Exists() && isCall(v) }, read: (*session).single},
 	}
 	for i := range programs {
-		programs[i].across = true
+		f := &programs[i]
+		f.across, f.messages = true, slices.ContainsFunc(slices.Concat(f.has...), func(s sign) bool { return strings.HasPrefix(s.in+s.member, "messages") })
 	}
 }
 

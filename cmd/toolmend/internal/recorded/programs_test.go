@@ -244,22 +244,23 @@ func TestPrograms(t *testing.T) {
 		"OpenAI Agents, trace": {`{"object":"trace","id":"t"}
 {"object":"trace.span","id":"s","span_data":{"type":"generation","output":[` + chatMessage + `]}}
 {"object":"trace.span","id":"s2","span_data":{"type":"function","name":"add","input":"{}"}}`, []string{`add {}`}},
-		"preferences of OpenAI": {`{"input":{"messages":[],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]},"preferred_output":[` + chatMessage + `],"non_preferred_output":[` + strings.ReplaceAll(chatMessage, "abcdefgh", "ijklmnop") + `]}`, []string{`add {} {"type":"object"}`, `add {} {"type":"object"}`}},
-		"preferences of TRL":    {`{"prompt":[],"chosen":[` + chatMessage + `],"rejected":[{"role":"assistant","content":"x"}]}`, []string{`add {}`}},
-		"tau-bench":             {`[{"task_id":0,"info":{"task":{"actions":[{"name":"add","kwargs":{}}]}},"traj":[` + chatMessage + `]}]`, []string{`add {}`}},
-		"ATIF":                  {`{"schema_version":"ATIF-v1.2","agent":{"name":"x"},"steps":[{"source":"user","message":"x"},{"source":"agent","message":"","tool_calls":[{"tool_call_id":"c","function_name":"add","arguments":{"a":1}}]}]}`, []string{`add {"a":1}`}},
-		"Copilot chat":          {`{"requests":[{"message":{"text":"x"},"response":[],"result":{"metadata":{"toolCallRounds":[{"response":"","toolCalls":[{"id":"call_abcdefgh","name":"add","arguments":"{}"}]}]}}}]}`, []string{`add {}`}},
-		"Google ADK session":    {`{"id":"s","appName":"a","events":[{"author":"user","content":{"role":"user","parts":[]}},{"author":"a","content":{"role":"model","parts":[{"functionCall":{"name":"add","args":{}}}]}}]}`, []string{`add {}`}},
-		"LangChain results":     {`{"generations":[[{"text":"","message":{"type":"ai","content":"","tool_calls":[{"name":"add","args":{},"id":"c"}]}}]],"llm_output":{}}`, []string{`add {}`}},
-		"LangGraph state":       {`{"values":{"messages":[{"type":"ai","content":"","tool_calls":[{"name":"add","args":{},"id":"c"}]}]},"next":[]}`, []string{`add {}`}},
-		"AI SDK, steps":         {`{"steps":[{"text":"","content":[{"type":"tool-call","toolCallId":"call_abcdefgh","toolName":"add","input":{}}],"toolCalls":[{"type":"tool-call","toolCallId":"call_abcdefgh","toolName":"add","input":{}}]}]}`, []string{`add {}`}},
-		"AutoGen":               {`{"messages":[{"type":"TextMessage","source":"u","content":"x"},{"type":"ToolCallRequestEvent","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]}`, []string{`add {}`}},
-		"AutoGen, model":        {`[{"type":"AssistantMessage","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]`, []string{`add {}`}},
-		"goose":                 {`{"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"add","arguments":{}}}}]}`, []string{`add {}`}},
-		"Haystack":              {`[{"role":"assistant","content":[{"tool_call":{"tool_name":"add","arguments":{},"id":"c"}}]}]`, []string{`add {}`}},
-		"LlamaIndex":            {`[{"role":"assistant","blocks":[{"block_type":"tool_call","tool_call_id":"c","tool_name":"add","tool_kwargs":{"a":1}}]}]`, []string{`add {"a":1}`}},
-		"Semantic Kernel":       {`{"messages":[{"role":"assistant","items":[{"content_type":"function_call","id":"c","name":"p-add","arguments":"{}"}]}]}`, []string{`p-add {}`}},
-		"Bedrock messages":      {`[{"role":"assistant","content":[{"text":"x"},{"toolUse":{"toolUseId":"t","name":"add","input":{"a":1}}}]}]`, []string{`add {"a":1}`}},
+		"preferences of OpenAI":    {`{"input":{"messages":[],"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]},"preferred_output":[` + chatMessage + `],"non_preferred_output":[` + strings.ReplaceAll(chatMessage, "abcdefgh", "ijklmnop") + `]}`, []string{`add {} {"type":"object"}`, `add {} {"type":"object"}`}},
+		"preferences of TRL":       {`{"prompt":[],"chosen":[` + chatMessage + `],"rejected":[{"role":"assistant","content":"x"}]}`, []string{`add {}`}},
+		"tau-bench":                {`[{"task_id":0,"info":{"task":{"actions":[{"name":"add","kwargs":{}}]}},"traj":[` + chatMessage + `]}]`, []string{`add {}`}},
+		"ATIF":                     {`{"schema_version":"ATIF-v1.2","agent":{"name":"x"},"steps":[{"source":"user","message":"x"},{"source":"agent","message":"","tool_calls":[{"tool_call_id":"c","function_name":"add","arguments":{"a":1}}]}]}`, []string{`add {"a":1}`}},
+		"Copilot chat":             {`{"requests":[{"message":{"text":"x"},"response":[],"result":{"metadata":{"toolCallRounds":[{"response":"","toolCalls":[{"id":"call_abcdefgh","name":"add","arguments":"{}"}]}]}}}]}`, []string{`add {}`}},
+		"Google ADK session":       {`{"id":"s","appName":"a","events":[{"author":"user","content":{"role":"user","parts":[]}},{"author":"a","content":{"role":"model","parts":[{"functionCall":{"name":"add","args":{}}}]}}]}`, []string{`add {}`}},
+		"LangChain results":        {`{"generations":[[{"text":"","message":{"type":"ai","content":"","tool_calls":[{"name":"add","args":{},"id":"c"}]}}]],"llm_output":{}}`, []string{`add {}`}},
+		"LangGraph state":          {`{"values":{"messages":[{"type":"ai","content":"","tool_calls":[{"name":"add","args":{},"id":"c"}]}]},"next":[]}`, []string{`add {}`}},
+		"AI SDK, steps":            {`{"steps":[{"text":"","content":[{"type":"tool-call","toolCallId":"call_abcdefgh","toolName":"add","input":{}}],"toolCalls":[{"type":"tool-call","toolCallId":"call_abcdefgh","toolName":"add","input":{}}]}]}`, []string{`add {}`}},
+		"a message with a message": {`[{"role":"assistant","message":{"x":1},"data":{"content":"x"},"content":"","tool_calls":[{"id":"c","function":{"name":"add","arguments":"{}"}}]}]`, []string{`add {}`}},
+		"AutoGen":                  {`{"messages":[{"type":"TextMessage","source":"u","content":"x"},{"type":"ToolCallRequestEvent","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]}`, []string{`add {}`}},
+		"AutoGen, model":           {`[{"type":"AssistantMessage","source":"a","content":[{"id":"c","name":"add","arguments":"{}"}]}]`, []string{`add {}`}},
+		"goose":                    {`{"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"add","arguments":{}}}}]}`, []string{`add {}`}},
+		"Haystack":                 {`[{"role":"assistant","content":[{"tool_call":{"tool_name":"add","arguments":{},"id":"c"}}]}]`, []string{`add {}`}},
+		"LlamaIndex":               {`[{"role":"assistant","blocks":[{"block_type":"tool_call","tool_call_id":"c","tool_name":"add","tool_kwargs":{"a":1}}]}]`, []string{`add {"a":1}`}},
+		"Semantic Kernel":          {`{"messages":[{"role":"assistant","items":[{"content_type":"function_call","id":"c","name":"p-add","arguments":"{}"}]}]}`, []string{`p-add {}`}},
+		"Bedrock messages":         {`[{"role":"assistant","content":[{"text":"x"},{"toolUse":{"toolUseId":"t","name":"add","input":{"a":1}}}]}]`, []string{`add {"a":1}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -267,6 +268,21 @@ func TestPrograms(t *testing.T) {
 			require.Empty(t, errs)
 			require.Equal(t, c.want, got)
 		})
+	}
+}
+
+// A record with messages is a conversation, whatever else it has.
+func TestConversationsWithOtherMembers(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{
+		`"steps":[{"content":"x"}]`, `"history":[{"role":"user","content":"x"}]`, `"events":[{"author":"x"}]`, `"generations":[]`, `"trace_id":"t","outputs":{}`,
+		`"answers":"x","tools":[]`, `"conversations":[]`, `"prompt":"x","chosen":["x"]`, `"task_id":1,"traj":"x"`, `"modelId":"x","output":{"outputBodyJson":{}}`,
+		`"object":"trace","id":"1"`, `"session":"s","items":[]`, `"llm":{"a.b":{"0":1}}`, `"name":"f","arguments":{}`,
+	} {
+		got, _, errs := read(t, recorded.NewLog(), "f", `{`+more+`,"messages":[`+chatMessage+`]}`)
+		require.Empty(t, errs, more)
+		require.Len(t, got, 1, more)
+		require.Contains(t, got[0], "add {}", more)
 	}
 }
 
@@ -389,6 +405,7 @@ func TestNoCalls(t *testing.T) {
 		"an event of OpenAI Responses":          {`{"type":"response.output_item.done","item":{"type":"mcp_tool_call"}}`, string(recorded.SkippedUnknown)},
 		"a call that the AI SDK's provider ran": {`{"role":"assistant","parts":[{"type":"tool-search","toolCallId":"c","state":"output-available","providerExecuted":true,"input":{}}]}`, string(recorded.SkippedNoCalls)},
 		"a stream of Bedrock":                   {`{"modelId":"m","output":{"outputBodyJson":[{"type":"content_block_start","content_block":{"type":"tool_use","id":"t","name":"add","input":{}}}]}}`, string(recorded.SkippedUnknown)},
+		"an event that is not of Codex":         {`{"timestamp":"T","type":"answer","payload":{"type":"x","choices":[{"message":` + chatMessage + `}]}}`, string(recorded.SkippedUnknown)},
 		"an event of no form":                   {`{"type":"message_start","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"add","arguments":{}}]}}`, string(recorded.SkippedUnknown)},
 		"a Chrome trace":                        {`{"name":"RunTask","ph":"X","args":{}}`, string(recorded.SkippedUnknown)},
 		"Cline before 2026":                     {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},

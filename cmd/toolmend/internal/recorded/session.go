@@ -205,7 +205,7 @@ func unwrap(v rawjson.Value) (rawjson.Value, string) {
 	role := firstText(v, "role", "from")
 	for _, key := range []string{"kwargs", "data", "message"} { // LangChain's dumpd and messages_to_dict, Claude Code, OpenInference
 		in := v.Get(key)
-		if in.Kind() != rawjson.Object || key == "data" && !in.Get("content").Exists() && !in.Get("toolRequests").Exists() {
+		if in.Kind() != rawjson.Object || v.Get("content").Exists() || v.Get("tool_calls").Exists() || key == "data" && !in.Get("content").Exists() && !in.Get("toolRequests").Exists() {
 			continue
 		}
 		if key == "kwargs" {
