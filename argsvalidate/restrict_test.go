@@ -160,3 +160,14 @@ func TestForbid(t *testing.T) {
 		})
 	}
 }
+
+// TestRejectedLoop holds that a call that NoLoops rejects is no rejected call: if its re-ask is not allowed, it passes
+// where other invalid calls do.
+func TestRejectedLoop(t *testing.T) {
+	t.Parallel()
+	o := withRules(argsvalidate.NoLoops(3))
+	o.MaxAttempts, o.OnExhausted, o.RejectedCalls = 1, middleware.Pass, middleware.DropInvalid
+	out := run(t, o, looping(3, failed("no such city")), answer(call("1", "weather", `{"city": "Oslo"}`)))
+	require.NoError(t, out.err)
+	require.Len(t, out.resp.Message.ToolCalls, 1)
+}

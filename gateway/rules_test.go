@@ -198,11 +198,13 @@ func TestHook(t *testing.T) {
 		"a tool that observes": {answer: says(`{"findings": [{}]}`), tool: gateway.ToolRule{Name: "refund", Mode: gateway.Observe}, status: 200, arguments: `{"amount":900}`},
 		"fails":                {answer: fails(500), status: 400, arguments: "refund", told: "this call could not be checked, so it was not executed", asked: 3},
 		"fails, open":          {hook: gateway.Hook{FailOpen: true}, answer: fails(500), status: 200, arguments: `{"amount":900}`, asked: 1},
-		"redirects":            {hook: gateway.Hook{FailOpen: true}, answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, status: 200, arguments: `{"amount":900}`, asked: 1},
-		"no findings":          {answer: says(`{"ok": true}`), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
-		"no JSON":              {answer: says(`<html>`), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
-		"too long":             {answer: says(`{"findings": []}` + strings.Repeat(" ", 70_000)), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
-		"breaks off":           {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, status: 400, arguments: "refund", told: "could not be checked", asked: 3},
+		"redirects": {hook: gateway.Hook{FailOpen: true}, answer: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, status: 200, arguments: `{"amount":900}`, asked: 1},
+		"no findings": {answer: says(`{"ok": true}`), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
+		"no JSON":     {answer: says(`<html>`), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
+		"too long":    {answer: says(`{"findings": []}` + strings.Repeat(" ", 70_000)), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
+		"breaks off":  {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, status: 400, arguments: "refund", told: "could not be checked", asked: 3},
 		"hangs": {hook: gateway.Hook{Timeout: gateway.Duration(20 * time.Millisecond)}, answer: func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
@@ -276,10 +278,14 @@ func TestHookSeesClient(t *testing.T) {
 	}))
 	t.Cleanup(h.Close)
 	p := newRefunds(t, `{"amount":5000}`, `{"amount":"7"}`)
-	_, arguments, _ := askRefund(t, serve(t, gateway.Config{
+	g, err := gateway.New(gateway.Config{
 		Rules: []gateway.Rule{limited}, Hook: gateway.Hook{URL: h.URL}, Upstreams: []gateway.Upstream{{URL: p.URL}},
 		Clients: []gateway.Client{{Name: "team", KeyFile: keyFile(t, "key-of-the-team-0001")}}, Access: gateway.Access{KeyHeaderOnly: true},
-	}), "X-Toolmend-Key", "key-of-the-team-0001")
+	}, gateway.Options{})
+	require.NoError(t, err)
+	s := httptest.NewServer(g)
+	t.Cleanup(func() { s.Close(); require.NoError(t, g.Close()) })
+	_, arguments, _ := askRefund(t, s.URL, "X-Toolmend-Key", "key-of-the-team-0001")
 	require.JSONEq(t, `{"amount":7}`, arguments)
 	require.Len(t, bodies, 1, "the call beyond the limit is not sent to the hook")
 	body := <-bodies
