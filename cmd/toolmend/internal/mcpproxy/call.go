@@ -71,10 +71,11 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 		return unconfirmed("the server did not list its tools")
 	}
 	out, err := c.check.Call(ctx, found, sent)
+	unusable := out.Verdict.Unchecked && out.Tool.Def.Name != "" // the server refuses a tool that it does not have
 	switch {
 	case err != nil:
 		return pass
-	case (out.Action != mcpcheck.Pass || out.Verdict.Unchecked && c.mode == modeEnforce) && !fresh && c.mode != modeObserve:
+	case (out.Action != mcpcheck.Pass || unusable && c.mode == modeEnforce) && !fresh && c.mode != modeObserve:
 		return unconfirmed("the server did not confirm the schema of the tool")
 	}
 	e.tool, e.verdict = out.Tool, out.Verdict
@@ -84,9 +85,7 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 		why = `"name" and "arguments" must be spelled in lower case: other spellings are not validated`
 	case t.isAmbiguous(out.Call.Name):
 		why = "the server lists several tools of this name with different schemas, so no call of it can be validated"
-	case out.Verdict.Unchecked && out.Tool.Def.Name == "":
-		why = "this tool is not in the list of the server's tools, as far as toolmend reads it, so the call cannot be validated"
-	case out.Verdict.Unchecked:
+	case unusable:
 		why = "toolmend cannot use the schema of this tool, so no call of it can be validated; --mode repair passes its calls"
 	}
 	switch {
