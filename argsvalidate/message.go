@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/announce"
@@ -67,7 +68,7 @@ const (
 // without calls is valid. It does not allocate for a message with text.
 func (s *validateStep) faultOf(resp *middleware.Response) fault {
 	m, finish := &resp.Message, resp.FinishReason
-	demands := s.req.ToolChoice.Mode == middleware.ToolRequired || s.req.ToolChoice.Name != ""
+	demands := (s.req.ToolChoice.Mode == middleware.ToolRequired || s.req.ToolChoice.Name != "") && len(s.tools.available()) > 0
 	announces := finish == middleware.FinishToolCalls
 	if len(m.ToolCalls) > 0 || len(resp.Choices) > 0 || !demands && !announces && hasText(*m) {
 		return noFault
@@ -80,7 +81,7 @@ func (s *validateStep) faultOf(resp *middleware.Response) fault {
 	if m.Refused() || holds(m, middleware.PartOpaque) || !slices.ContainsFunc(s.v.o.Tools, isCallable) && !slices.ContainsFunc(s.req.Tools, isCallable) {
 		return noFault
 	}
-	if demands && finish != middleware.FinishStopSequence && len(s.tools.available()) > 0 {
+	if demands && finish != middleware.FinishStopSequence {
 		return missingCall
 	}
 	source := s.source()
@@ -191,38 +192,21 @@ func isContent(p middleware.Part) bool {
 	return p.Kind != middleware.PartText || strings.TrimSpace(p.Text) != "" && !announce.IsReminder(p.Text)
 }
 
-// issue returns the issue of a fault. The request is the caller's.
-func (f fault) issue(req *middleware.Request) middleware.Issue {
-	switch {
-	case f == missingCall && req.ToolChoice.Name != "":
-		return middleware.Issue{Code: codeToolChoice, Message: "it calls no tool, and the tool " + text.Label(req.ToolChoice.Name) + " must be called now"}
-	case f == missingCall:
-		return middleware.Issue{Code: codeToolChoice, Message: "it calls no tool, and a tool must be called now"}
-	case f == missingCalls:
-		return middleware.Issue{Code: codeEmpty, Message: "it announces a tool call and has none"}
-	}
-	return middleware.Issue{Code: codeEmpty, Message: "it has neither text nor a tool call"}
+// faults are the issue of each fault, the note on an attempt, in which # is the number of the
+// attempt, and the reason for an error.
+var faults = [...]struct {
+	code, message, note string
+	err                 error
+}{
+	missingCall:  {codeToolChoice, "it calls no tool, and a tool must be called now", "the request demands a tool call, and attempt # has none", ErrNoCall},
+	missingCalls: {codeEmpty, "it announces a tool call and has none", "attempt # announces a tool call and has none", ErrEmpty},
+	noAnswer:     {codeEmpty, "it has neither text nor a tool call", "attempt # has neither text nor a tool call", ErrEmpty},
+	turnComplete: {codeEmpty, "", "the answer is empty: behind the results of tools, that is the end of a turn", ErrEmpty},
 }
 
-// err returns the reason for an error.
-func (f fault) err() error {
-	if f == missingCall {
-		return ErrNoCall
-	}
-	return ErrEmpty
-}
-
-// note returns the note on the attempt of that number.
-func (f fault) note(attempt int) string {
-	switch f {
-	case missingCall:
-		return fmt.Sprintf("the request demands a tool call, and attempt %d has none", attempt)
-	case missingCalls:
-		return fmt.Sprintf("attempt %d announces a tool call and has none", attempt)
-	case turnComplete:
-		return "the answer is empty: behind the results of tools, that is the end of a turn"
-	}
-	return fmt.Sprintf("attempt %d has neither text nor a tool call", attempt)
+// noteFault adds a note on the fault of this attempt.
+func (s *validateStep) noteFault() {
+	s.tally.Note(strings.Replace(faults[s.fault].note, "#", strconv.Itoa(s.attempt), 1))
 }
 
 // afterFault decides what follows a faulty message without calls: a re-ask, or OnExhausted. With
@@ -233,9 +217,9 @@ func (s *validateStep) afterFault() (result outcome, reasons []error) {
 	if !inside && !s.faultReasked && s.attempt < limit { // an inner middleware such as textcall has already re-asked
 		return outcomeReaskFault, nil
 	}
-	s.tally.Note(s.fault.note(s.attempt))
+	s.noteFault()
 	if s.kept != nil {
-		return outcomeExhausted, []error{ErrExhausted, ErrInvalid, s.fault.err()}
+		return outcomeExhausted, []error{ErrExhausted, ErrInvalid, faults[s.fault].err}
 	}
 	return outcomeExhausted, []error{ErrExhausted}
 }
@@ -250,7 +234,11 @@ func (s *validateStep) faultOptions() (maxAttempts int, policy middleware.OnExha
 
 // setFault adds the fault of the last response to the report.
 func (s *validateStep) setFault(replies []middleware.Message) {
-	s.tally.SetIssues([]middleware.Issue{s.fault.issue(s.req)}, nil, replies)
+	f := faults[s.fault]
+	if name := s.req.ToolChoice.Name; s.fault == missingCall && name != "" {
+		f.message = strings.Replace(f.message, "a tool", "the tool "+text.Label(name), 1)
+	}
+	s.tally.SetIssues([]middleware.Issue{{Code: f.code, Message: f.message}}, nil, replies)
 }
 
 // reaskFault makes the next request, with a user message that describes the fault. Strict
@@ -280,11 +268,11 @@ func (s *validateStep) faultText() string {
 	case len(s.tools.available()) == 0:
 		ask = "Answer"
 	}
-	what := "is empty: it has neither text nor a tool call"
+	what := " is empty: " + faults[noAnswer].message
 	if s.fault == missingCalls {
-		what = "announces a tool call and has none"
+		what = strings.TrimPrefix(faults[s.fault].message, "it")
 	}
-	return "Your last message " + what + ". " + ask + "; if the task is complete, say so in a short text."
+	return "Your last message" + what + ". " + ask + "; if the task is complete, say so in a short text."
 }
 
 // isCutOff reports whether the length limit was reached in the last call of the last response.

@@ -114,6 +114,8 @@ func TestAnswersThatAreNotEmpty(t *testing.T) {
 	stops.Stop = []string{"END"}
 	tokens := request()
 	tokens.Params = json.RawMessage(`{"stop_token_ids":[7]}`)
+	nowhere := request()
+	nowhere.ToolChoice.Mode, nowhere.AllowedTools = middleware.ToolRequired, []string{}
 	anthropic := ended(middleware.FinishStopSequence)
 	anthropic.Native = &middleware.Native{Dialect: "anthropic-messages"}
 	for name, c := range map[string]struct {
@@ -141,6 +143,7 @@ func TestAnswersThatAreNotEmpty(t *testing.T) {
 		"an image":                     {request(), ended(middleware.FinishStop, middleware.Part{Kind: middleware.PartMedia, URL: "https://example.com/a.png"})},
 		"images of OpenRouter":         {request(), native(`{"content":"","images":[{"type":"image_url"}]}`)},
 		"citations of an empty text":   {request(), ended(middleware.FinishStop, middleware.Part{Native: &middleware.Native{Raw: `{"type":"text","text":"","citations":[{"url":"https://example.com"}]}`}})},
+		"no tool can be called":        {nowhere, ended(middleware.FinishStop, middleware.Part{Text: "Done."})},
 		"a model without reasons":      {request(), ended("")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -171,7 +171,7 @@ func (s *validateStep) classify(ctx context.Context, resp *middleware.Response, 
 	}
 	switch {
 	case s.fault == turnComplete:
-		s.tally.Note(s.fault.note(s.attempt))
+		s.noteFault()
 	case err == nil && s.fault != noFault && !(s.kept != nil && s.kept.complete()):
 		return s.afterFault()
 	}
@@ -328,7 +328,7 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 	drop, raise, faulty := false, false, s.fault != noFault && s.kept == nil
 	if faulty { // there is no call to drop
 		_, p := s.faultOptions()
-		raise, reasons = p != middleware.Pass, append(reasons, s.fault.err())
+		raise, reasons = p != middleware.Pass, append(reasons, faults[s.fault].err)
 	}
 	for v := range s.invalid() {
 		p := s.v.o.onExhausted(v)
@@ -380,7 +380,7 @@ func (s *validateStep) unusable(resp *middleware.Response) (*middleware.Response
 	s.fault = s.faultOf(resp)
 	reasons := []error{ErrExhausted, ErrInvalid, errUnusable}
 	if s.fault == missingCall {
-		s.tally.Note(s.fault.note(s.attempt))
+		s.noteFault()
 		reasons = []error{ErrExhausted, ErrNoCall}
 	}
 	if all := resp.Report.Attempts; len(all) > 0 && all[len(all)-1].Err != nil { // a re-ask of that layer failed
@@ -427,7 +427,7 @@ func (s *validateStep) afterFailure(ctx context.Context, err error) (*middleware
 func (s *validateStep) asError() *Error {
 	switch {
 	case s.fault != noFault && s.kept == nil:
-		return &Error{Response: s.last, reasons: []error{s.fault.err()}}
+		return &Error{Response: s.last, reasons: []error{faults[s.fault].err}}
 	case s.refusal == nil:
 		return s.outputError(ErrInvalid)
 	case s.kept == nil:

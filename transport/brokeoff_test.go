@@ -38,8 +38,10 @@ func TestConnectionBreaksBehindTheAnswer(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				whole := 0
 				for n := 1; n < len(c.body); n++ {
+					if !strings.ContainsAny(c.body[n-1:n+1], "\n]") { // in the middle of a line
+						continue
+					}
 					for _, hold := range []bool{false, true} {
 						at := fmt.Sprintf("%q, held: %t", c.body[max(0, n-20):n], hold)
 						resp, err := transport.New(transport.Options{KeepAlive: transport.Off, Hold: hold}, validate()).
@@ -52,13 +54,11 @@ func TestConnectionBreaksBehindTheAnswer(t *testing.T) {
 						if err != nil {
 							continue
 						}
-						whole++
 						got := c.decode(t, string(b))
 						require.Equal(t, "Sunny.", got.Message.Text(), at)
 						require.Equal(t, endOf(c.body), endOf(string(b)), at)
 					}
 				}
-				t.Log(whole)
 			})
 		})
 	}

@@ -29,6 +29,8 @@ func callLimits() map[string]limit {
 		"chat, one call":           {"chat", `"parallel_tool_calls":false`, two, "add"},
 		"responses, none":          {"responses", `"tool_choice":"none"`, one, ""},
 		"responses, allowed":       {"responses", `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"sub"}]}`, one, "sub"},
+		"responses, none listed":   {"responses", `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[]}`, one, ""},
+		"chat, none listed":        {"chat", `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}}`, one, ""},
 		"responses, one call":      {"responses", `"parallel_tool_calls":false`, two, "add"},
 		"anthropic, none":          {"anthropic", `"tool_choice":{"type":"none"}`, one, ""},
 		"anthropic, one call":      {"anthropic", `"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, two, "add"},

@@ -13,11 +13,11 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read. lens remembers it with the Native of a response, and a
+// answer is an answer as it was read. The Native of a response remembers it, and a
 // changed response is written from it, as one object or as a stream. It holds no parsed text.
 // No field of it changes after reading.
 type answer struct {
-	lens.Answered
+	codec.Answered
 	message string           // the answer in one spelling, of a stream the message of message_start
 	blocks  []block          // in the order in which clients list them
 	figures middleware.Usage // what its usage counts
@@ -42,9 +42,8 @@ func (s *stream) readWhole(u *codec.Unit) error {
 		return errMayBeCall
 	}
 	s.stopped = true
-	s.a.Text, s.a.Unchanged = s.Text(), s.Unchanged()
-	if s.a.Unchanged {
-		s.a.message = s.a.Text
+	if s.Unchanged() {
+		s.a.message = s.Text()
 		return s.readObject(u.Value)
 	}
 	s.a.message = ofMessage.Write(u.Value)
@@ -165,7 +164,7 @@ func anyMayBeCall(content rawjson.Value) bool {
 // is not always what was received: a block out of shape and an empty text are left
 // out, the provider refuses both, and arguments that are not a JSON object are {}. It also has
 // the id of the container in which code ran, which a re-ask has to name.
-func (a *answer) response() *middleware.Response {
+func (a *answer) response() *answer {
 	m := middleware.Message{Role: middleware.RoleAssistant}
 	var contents []string
 	pairs := map[string]int{}
@@ -182,20 +181,7 @@ func (a *answer) response() *middleware.Response {
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents)), container))
 	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, codec.Finish(a.stop, len(m.ToolCalls) > 0), withCache(a.figures)
 	a.Is.Unpaired = codec.Unpaired(pairs)
-	return on.Response(a)
-}
-
-// readAnswer reads an answer again.
-func readAnswer(body string) (*answer, error) {
-	s := newStream(nil, nil)
-	_, err := codec.Decode(s, []byte(body))
-	return s.a, err
-}
-
-// EncodeResponse writes a response that was read. Without a call in it, it is what came,
-// where nothing changed.
-func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	return lens.EncodeResponse(on, resp, readAnswer)
+	return a
 }
 
 // Whole returns resp as one object.
@@ -281,29 +267,30 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 
 // writeAny writes a response of this format or of another one.
 func writeAny(resp *middleware.Response, streamed bool) (string, error) {
-	a, ok, err := lens.Again(on, resp.Native, readAnswer)
-	if err == nil && !ok {
-		a, resp, err = freshAnswer(resp)
+	native := resp.Native
+	if on.Raw(native) == "" {
+		native, resp = freshAnswer(resp)
 	}
-	if err != nil {
+	a, err := codec.Reread[*answer](Format{}, native)
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if streamed {
-		return a.Stream(resp, nil, true)
+	case streamed:
+		return a.Stream(resp, codec.NewClient(Format{}))
 	}
 	return a.Whole(resp)
 }
 
-// freshAnswer returns an answer without content and resp as a change of it. Reasoning of
+// freshAnswer returns an answer without content, and resp as a change of it. Reasoning of
 // another provider is left out: the provider would refuse it, unsigned, in the next
 // request.
-func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, error) {
+func freshAnswer(resp *middleware.Response) (*middleware.Native, *middleware.Response) {
 	u := codec.FiguresOf(resp)
 	usage := figures.Members(rawjson.Value{}, withoutCache(u))
 	if u.Reasoning == 0 {
 		usage = usage[:len(usage)-1]
 	}
-	a, err := readAnswer(on.Object(lens.Text("id", codec.NewID("msg_")), lens.Text("type", "message"), lens.Text("role", "assistant"),
+	a := on.Native(on.Object(lens.Text("id", codec.NewID("msg_")), lens.Text("type", "message"), lens.Text("role", "assistant"),
 		lens.Text("model", resp.Model), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"), lens.Raw("stop_sequence", "null"),
 		lens.Raw("usage", on.Object(usage...))))
 	now := *resp
@@ -316,7 +303,7 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 		}
 		now.Message.Parts = append(now.Message.Parts, p)
 	}
-	return a, &now, err
+	return a, &now
 }
 
 // container returns the member of message_delta with the container in which code ran.
@@ -329,40 +316,25 @@ func (a *answer) container() lens.Member {
 	return lens.None("container")
 }
 
-// Rest returns the bytes after the first sent ones, so that the client reads resp. resp is the
-// answer of s, perhaps with changes after the shown part, or a later answer: its blocks then
-// follow in the same message.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) {
-		client, err := codec.Replay(s, newStream(nil, nil), sent)
-		if err == nil {
-			client.ranIn = s.a.container()
-		}
-		return client, err
-	})
-}
-
 // Stream writes resp, a response that came from a, as what follows the part of a stream that
-// the client has: a part of this answer if own, else of an earlier one. In the client's part,
+// the client has. The blocks of a later answer follow in the same message. In the client's part,
 // the index of a block is its place.
-func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
-	if client == nil {
-		client = newStream(nil, nil)
-	}
+func (a *answer) Stream(resp *middleware.Response, client *codec.Client) (string, error) {
+	has := client.Has.(*stream)
 	contents, err := a.contents(resp, true)
 	if err != nil {
 		return "", err
 	}
-	shown := client.snapshot
-	c := continuation{a: a, resp: resp, own: own, shown: client.blocks[:shown.blocks], next: shown.blocks}
-	c.named = client.named || !shown.begun
+	shown := has.snapshot
+	c := continuation{a: a, resp: resp, own: client.Own, shown: has.blocks[:shown.blocks], next: shown.blocks}
+	c.named = has.named || !shown.begun
 	if !shown.begun {
 		err = c.start()
 	}
-	if err == nil && !own {
+	if err == nil && !c.own {
 		err = c.closeShown()
 		if shown.blocks > 0 && a.container().Raw == "" { // the client keeps the blocks of the code that ran
-			c.ranIn = client.ranIn
+			c.ranIn = client.Of.(*stream).a.container()
 		}
 	}
 	if err == nil {

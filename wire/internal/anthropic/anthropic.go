@@ -62,7 +62,7 @@ const (
 var on = lens.Lens{Dialect: dialect, NoAllowedTools: true}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{ codec.Defaults }
+type Format struct{ codec.Defaults[Format] }
 
 var _ codec.Format = Format{}
 

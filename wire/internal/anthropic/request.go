@@ -26,12 +26,7 @@ type request struct {
 	known    []middleware.Tool // the first elements of tools, which the root does not have
 }
 
-// DecodeRequest reads the body of a request.
-func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
-}
-
-// ReadRequest is DecodeRequest for an Input.
+// ReadRequest reads the body of a request.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 	return on.Request(in, readRequest)
 }

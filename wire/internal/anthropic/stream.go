@@ -32,7 +32,6 @@ type stream struct {
 	at     map[int]*building // by index
 	usage  codec.Members     // the last figure of each name
 
-	ranIn    lens.Member // the container of the whole answer of which this is the client's part
 	changed  []*building // since Snapshot
 	snapshot beginning
 
@@ -63,12 +62,8 @@ var (
 
 // NewStream returns a reader of one answer to req, which may be nil.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return newStream(req, sink)
-}
-
-func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	s := &stream{a: &answer{}, at: map[int]*building{}}
-	s.Splitter = codec.NewSplitter(s, known, false, req, sink)
+	s.Splitter = codec.NewSplitter(Format{}, s, known, false, req, sink)
 	return s
 }
 
@@ -93,12 +88,9 @@ func bringsBlocks(kind string) bool {
 // is an event that clients would count in different ways.
 func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	switch {
-	case s.Buf.IsWhole():
+	case s.Buf.IsWhole(), s.CutAtEnd(u):
 		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
-		if s.Closed() && codec.CutShort(u.Err) {
-			return codec.ReleaseHold, nil
-		}
 		return codec.ReleaseHold, u.Err
 	}
 	kind, v := kindOf(u)
@@ -220,7 +212,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 // Response returns the answer after its last event. A stream is complete with its
 // message_stop. An error of the provider takes precedence, because it explains the other
 // faults.
-func (s *stream) Response() (*middleware.Response, error) {
+func (s *stream) Response() (codec.Written, error) {
 	a := s.a
 	switch {
 	case s.failed != nil && a.figures != middleware.Usage{}:
@@ -232,7 +224,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
-		a.Streamed, a.Text, a.Unchanged = true, s.Text(), s.Unchanged()
+		a.Streamed = true
 		if s.usage.List != nil {
 			a.usage = codec.Object(s.usage.List...)
 		}

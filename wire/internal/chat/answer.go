@@ -21,7 +21,7 @@ import (
 //	 "choices": [{"index": 0, "message": {…}, "logprobs": null, "finish_reason": "stop"}],
 //	 "usage": {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}}
 type answer struct {
-	lens.Answered
+	codec.Answered
 	object string // the answer as one object, in one spelling; this is what an edit changes
 }
 
@@ -138,7 +138,7 @@ const envelopeSize = 256
 // of its message, and takes the next place of the conversation.
 func (s *stream) put(text string, streamed bool) (*answer, error) {
 	turns := slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
-	a := &answer{Answered: lens.Answered{Text: text, Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
+	a := &answer{Answered: codec.Answered{Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
 	var b strings.Builder
 	if streamed {
 		b.Grow(envelopeSize)
@@ -261,19 +261,6 @@ func historyMembers(v rawjson.Value) (members []lens.Member) {
 	return members
 }
 
-// readAnswer reads an answer again. Without the request a call in the old form is
-// number 1; an id by place is not written, so that this makes no difference.
-func readAnswer(raw string) (*answer, error) {
-	s := newStream(nil, nil)
-	_, err := codec.Decode(s, []byte(raw))
-	return s.answer, err
-}
-
-// EncodeResponse writes an answer in the framing in which it came.
-func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	return lens.EncodeResponse(on, resp, readAnswer)
-}
-
 // Whole returns the answer as one object with what differs in resp.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if codec.SameResponse(&a.Is, resp) {
@@ -378,23 +365,15 @@ func answerMessage(m middleware.Message) middleware.Message {
 	return m
 }
 
-// Rest returns the chunks that complete a stream of which the client has a part. resp is the
-// answer of s, perhaps with changes after the shown part, or a later answer, which follows as
-// further chunks.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
-}
-
-// Stream writes what of the answer, with what differs in resp, follows what is given.
-func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+// Stream returns the chunks with what of the answer, with what differs in resp, the client does
+// not have. A later answer follows as further chunks.
+func (a *answer) Stream(resp *middleware.Response, client *codec.Client) (string, error) {
 	object, err := a.Whole(resp)
 	if err != nil {
 		return "", err
 	}
-	if client == nil {
-		client = &stream{}
-	}
-	return events(object, client.like, client.snapshot, own, true)
+	has := client.Has.(*stream)
+	return events(object, has.like, has.snapshot, client.Own, true)
 }
 
 // shown is what a client has of a choice.

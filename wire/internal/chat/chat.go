@@ -74,7 +74,7 @@ const (
 var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{ codec.Defaults }
+type Format struct{ codec.Defaults[Format] }
 
 var _ codec.Format = Format{}
 

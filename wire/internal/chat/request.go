@@ -10,12 +10,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeRequest reads the body of a request.
-func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
-}
-
-// ReadRequest is DecodeRequest for an Input.
+// ReadRequest reads the body of a request.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 	return on.Request(in, readRequest)
 }

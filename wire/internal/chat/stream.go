@@ -64,12 +64,8 @@ func nativeWord(choice rawjson.Value) string {
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return newStream(req, sink)
-}
-
-func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	s := &stream{}
-	s.Splitter = codec.NewSplitter(s, known, false, req, sink)
+	s.Splitter = codec.NewSplitter(Format{}, s, known, false, req, sink)
 	return s
 }
 
@@ -80,12 +76,9 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	switch {
 	case s.Buf.IsWhole(), u.Name == "error", strings.TrimSpace(u.Data) == "[DONE]":
 		return codec.ReleaseHold, nil
-	case isFailure(v), isFailure(v.Get("x_groq")), v.Get("object").Str() == "error":
+	case isFailure(v), isFailure(v.Get("x_groq")), v.Get("object").Str() == "error", s.CutAtEnd(u):
 		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
-		if s.Closed() && codec.CutShort(u.Err) {
-			return codec.ReleaseHold, nil
-		}
 		return codec.ReleaseHold, u.Err
 	}
 	release, at := codec.ReleaseWithPrevious, int64(0)
@@ -136,7 +129,7 @@ func (s *stream) Read(u *codec.Unit) error {
 }
 
 // Response returns the answer after the last unit.
-func (s *stream) Response() (*middleware.Response, error) {
+func (s *stream) Response() (codec.Written, error) {
 	a := s.answer // of one object
 	var err error
 	if !s.Buf.IsWhole() {
@@ -151,8 +144,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.answer, a.Unchanged = a, s.Unchanged()
-	return on.Response(a), nil
+	return a, nil
 }
 
 // streamed returns the answer that the events made. A stream without an end is incomplete.

@@ -48,7 +48,8 @@ type Writing struct {
 	// what parts and calls have of the format.
 	Whole func(resp *middleware.Response) (string, error)
 
-	// Unfold writes as a stream what came as one object, or was written by Whole.
+	// Unfold writes as a stream what came as one object, or was written by Whole. nil means that
+	// the object is read, and written as its Stream.
 	Unfold func(whole string) (string, error)
 
 	// Stream takes the place of Unfold for a format whose streams hold more than
@@ -99,14 +100,27 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 		if whole == "" {
 			whole, err = w.Whole(resp)
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case w.Unfold != nil:
 			out, err = w.Unfold(whole)
+		default:
+			out, err = unfold(f, whole)
 		}
 	}
 	if err != nil {
 		return nil, "", Unencodable(err)
 	}
 	return []byte(out), form.ContentType(), nil
+}
+
+// unfold writes as a stream what came as one object.
+func unfold(f Format, whole string) (string, error) {
+	a, err := Reread[Written](f, &middleware.Native{Dialect: f.Dialect(), Raw: whole})
+	if err != nil {
+		return "", err
+	}
+	return a.Stream(&a.AsRead().Is, NewClient(f))
 }
 
 // ModelOf returns the model that a request names: in its body, or in its path

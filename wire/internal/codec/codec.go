@@ -17,7 +17,8 @@
 //
 // This package does the rest: it cuts a body into units (events.go) and decides which of
 // them pass unchanged, are written or wait (splitter.go), keeps the part that a client has
-// (cursor.go), writes known members in one spelling and finds words for calls (tree.go),
+// (cursor.go), keeps what was read of an answer and completes a stream from it (written.go),
+// writes known members in one spelling and finds words for calls (tree.go),
 // writes answers for other requests and counts tokens (answer.go), reads finish words
 // (finish.go), compares neutral values and pairs results with calls (neutral.go), edits JSON
 // (json.go), and reads errors (errors.go).
@@ -306,26 +307,42 @@ func PathEnds(path string, ends ...string) bool {
 	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(path, end) })
 }
 
-// Defaults has the methods of a Format that most formats share. A format embeds
+// Defaults has the methods of a Format F that most formats share. F embeds
 // it and declares those in which it differs.
-type Defaults struct{}
+type Defaults[F Format] struct{}
+
+// DecodeRequest reads the body of a request.
+func (Defaults[F]) DecodeRequest(body []byte) (*middleware.Request, error) {
+	var f F
+	return f.ReadRequest(&Input{Raw: string(body)})
+}
+
+// EncodeResponse writes an answer in the framing in which it came.
+func (Defaults[F]) EncodeResponse(resp *middleware.Response) ([]byte, error) {
+	var f F
+	a, err := Reread[Written](f, resp.Native)
+	if err != nil {
+		return nil, err
+	}
+	return encode(f, a, resp)
+}
 
 // WantsStream reports whether a request asks for a streamed answer. The default is no.
-func (Defaults) WantsStream(path string, body []byte) bool { return WantsStream(path, body, false) }
+func (Defaults[F]) WantsStream(path string, body []byte) bool { return WantsStream(path, body, false) }
 
 // Opening returns 0: a client understands a keep-alive before the first event.
-func (Defaults) Opening(string) int { return 0 }
+func (Defaults[F]) Opening(string) int { return 0 }
 
 // Renumber returns the events as they are: they have no numbers.
-func (Defaults) Renumber(events string, _ int) (string, error) { return events, nil }
+func (Defaults[F]) Renumber(events string, _ int) (string, error) { return events, nil }
 
 // Authorize sets the key: the key is a bearer token. A server of one's own
 // needs none.
-func (Defaults) Authorize(h http.Header, key string) {
+func (Defaults[F]) Authorize(h http.Header, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)
 	}
 }
 
 // MayHoldCall reports whether a word for calls of any format occurs in a body.
-func (Defaults) MayHoldCall(body []byte) bool { return MayHoldCall(body) }
+func (Defaults[F]) MayHoldCall(body []byte) bool { return MayHoldCall(body) }

@@ -52,7 +52,7 @@ type UnitHandler interface {
 	// called before a unit that waits or is held is read.
 	Snapshot()
 	// Response returns the answer after the last unit.
-	Response() (*middleware.Response, error)
+	Response() (Written, error)
 }
 
 // Splitter collects the bytes of an answer, hands its units to the format, and decides what
@@ -61,6 +61,7 @@ type Splitter struct {
 	Buf         *Buffer
 	Req         *middleware.Request // that is answered; nil: not known
 	Sink        middleware.Sink     // of the texts; nil: not streamed
+	of          Format
 	format      UnitHandler
 	known       Tree
 	tools       bool // the request offered tools
@@ -87,10 +88,10 @@ var errList = Shapef("a JSON array, where the format has an object or a stream")
 // NewSplitter returns a Splitter at the beginning of an answer. known has the members of a
 // unit that the format knows. byLine means that an object may be the first of several lines.
 // Only if req offers tools, reasoning waits, and nothing is shown before the first text.
-func NewSplitter(format UnitHandler, known Tree, byLine bool, req *middleware.Request, sink middleware.Sink) Splitter {
+func NewSplitter(of Format, format UnitHandler, known Tree, byLine bool, req *middleware.Request, sink middleware.Sink) Splitter {
 	b := NewBuffer(byLine)
 	b.waiting = req != nil && len(req.Tools) > 0
-	return Splitter{Buf: b, Req: req, Sink: sink, format: format, known: known, tools: b.waiting, unchanged: true}
+	return Splitter{Buf: b, Req: req, Sink: sink, of: of, format: format, known: known, tools: b.waiting, unchanged: true}
 }
 
 // Write adds the next bytes. After an error it takes no more.
@@ -117,7 +118,12 @@ func (r *Splitter) Close() (*middleware.Response, error) {
 		r.err = errList
 	}
 	if r.err == nil {
-		if r.resp, r.err = r.format.Response(); r.err == nil {
+		var a Written
+		if a, r.err = r.format.Response(); r.err == nil {
+			was := a.AsRead()
+			was.Text, was.Unchanged = r.Text(), r.Unchanged()
+			r.resp = was.Is.Clone()
+			r.resp.Native = Remember(r.of.Dialect(), was.Text, a)
 			r.err = r.unread()
 		}
 	}
@@ -127,8 +133,8 @@ func (r *Splitter) Close() (*middleware.Response, error) {
 	return r.resp, r.err
 }
 
-// Closed reports whether Close was called: what is read now is the last unit.
-func (r *Splitter) Closed() bool { return r.closed }
+// CutAtEnd reports whether u is the last unit, and is no JSON only because its end is missing.
+func (r *Splitter) CutAtEnd(u *Unit) bool { return r.closed && CutShort(u.Err) }
 
 // Text returns all bytes that were written.
 func (r *Splitter) Text() string { return r.Buf.Text() }
@@ -138,25 +144,6 @@ func (r *Splitter) Open() int { return r.Buf.text.Len() - r.Buf.at }
 
 // Last returns the last event that has data.
 func (r *Splitter) Last() Event { return r.last }
-
-// HasSnapshot reports whether what the format noted last is what the client may be shown.
-func (r *Splitter) HasSnapshot() bool { return r.hasSnapshot }
-
-// Replay returns a stream whose Snapshot is what the client has after the first sent bytes of
-// what s shows: s itself, or else fresh, which reads them again.
-func Replay[S interface {
-	Stream
-	Snapshot()
-	HasSnapshot() bool
-}](s, fresh S, sent int) (S, error) {
-	out, safe, _ := s.Output()
-	if sent == safe && s.HasSnapshot() {
-		return s, nil
-	}
-	_, err := fresh.Write([]byte(out[:sent]))
-	fresh.Snapshot()
-	return fresh, err
-}
 
 // Unchanged reports whether all units so far are free: then the answer may pass as it came.
 func (r *Splitter) Unchanged() bool {

@@ -29,7 +29,7 @@ func newToy(tools bool) *toy {
 	if tools {
 		req.Tools = make([]middleware.Tool, 1)
 	}
-	s.Splitter = codec.NewSplitter(s, toyTree, true, req, nil)
+	s.Splitter = codec.NewSplitter(toyFormat{}, s, toyTree, true, req, nil)
 	s.Lists = true
 	return s
 }
@@ -71,7 +71,18 @@ func (s *toy) Read(u *codec.Unit) error {
 
 func (s *toy) Snapshot() { s.shown = len(s.read) }
 
-func (s *toy) Response() (*middleware.Response, error) { return &middleware.Response{}, nil }
+func (s *toy) Response() (codec.Written, error) { return &toyAnswer{}, nil }
+
+func (*toy) Fail(int, int, string, string) []byte { return nil }
+
+type toyFormat struct{ codec.Format }
+
+func (toyFormat) Dialect() string { return "toy" }
+
+type toyAnswer struct{ codec.Answered }
+
+func (toyAnswer) Whole(*middleware.Response) (string, error)                 { return "", nil }
+func (toyAnswer) Stream(*middleware.Response, *codec.Client) (string, error) { return "", nil }
 
 // events returns a stream of the units.
 func events(units ...string) string { return "data: " + strings.Join(units, "\n\ndata: ") + "\n\n" }
@@ -124,7 +135,9 @@ func TestUnitsShow(t *testing.T) {
 				_, err := s.Close()
 				require.NoError(t, err)
 				if c.shown < len(c.units) {
-					require.True(t, s.HasSnapshot())
+					has, err := s.Replay(safe)
+					require.NoError(t, err)
+					require.Same(t, s, has)
 					require.Equal(t, c.shown, s.shown, "Mark is called when what was read is what is shown")
 				}
 			}

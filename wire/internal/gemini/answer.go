@@ -12,13 +12,13 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read, which lens remembers with the Native of a response. It
+// answer is an answer as it was read, which the Native of a response remembers. It
 // is written as one object, whatever its framing was:
 //
 //	{"candidates": [{"content": {"role": "model", "parts": [part, …]}, "finishReason": "STOP", "index": 0}],
 //	 "usageMetadata": {"promptTokenCount": 10, …}, "modelVersion": "gemini-x", "responseId": "r-1"}
 type answer struct {
-	lens.Answered
+	codec.Answered
 	form       codec.Form
 	candidates []*candidate  // in order of their index
 	extra      codec.Members // unknown members; the following ones are JSON, "" for none:
@@ -65,19 +65,6 @@ func (c *candidate) pieces() ([]*piece, error) {
 		}
 		return readPart(v, true)
 	})
-}
-
-// readAnswer reads an answer again that was stored. Its calls are numbered from 1,
-// as if there had been no conversation; an id by place is not written anyway.
-func readAnswer(body string) (*answer, error) {
-	s := newStream(nil, nil)
-	_, err := codec.Decode(s, []byte(body))
-	return s.a, err
-}
-
-// EncodeResponse writes an answer in the framing in which it came.
-func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	return lens.EncodeResponse(on, resp, readAnswer)
 }
 
 // Whole writes resp as one object.
@@ -207,48 +194,42 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 // an answer without parts. A response has one finish reason: the reason of a further choice
 // follows its calls.
 func writeWhole(resp *middleware.Response) (string, error) {
-	a, ok, err := lens.Again(on, resp.Native, readAnswer)
-	if err == nil && !ok {
-		fresh := *resp
-		fresh.FinishReason, fresh.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
-		fresh.Usage.CacheWrite = 0
-		a = &answer{usage: `{"promptTokenCount":0,"candidatesTokenCount":0,"totalTokenCount":0}`, id: rawjson.Quote(codec.NewID(""))}
-		a.Is = middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}, FinishReason: middleware.FinishStop, Choices: make([]middleware.Message, len(resp.Choices))}
-		for i := range 1 + len(resp.Choices) {
-			a.candidates = append(a.candidates, &candidate{index: int64(i), contents: 1, finish: rawjson.Quote(stopWord), word: stopWord})
+	if on.Raw(resp.Native) != "" {
+		a, err := codec.Reread[*answer](Format{}, resp.Native)
+		if err != nil {
+			return "", err
 		}
-		resp = &fresh
+		return a.Whole(resp)
 	}
-	if err != nil {
-		return "", err
+	fresh := *resp
+	fresh.FinishReason, fresh.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
+	fresh.Usage.CacheWrite = 0
+	a := &answer{usage: `{"promptTokenCount":0,"candidatesTokenCount":0,"totalTokenCount":0}`, id: rawjson.Quote(codec.NewID(""))}
+	a.Is = middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}, FinishReason: middleware.FinishStop, Choices: make([]middleware.Message, len(resp.Choices))}
+	for i := range 1 + len(resp.Choices) {
+		a.candidates = append(a.candidates, &candidate{index: int64(i), contents: 1, finish: rawjson.Quote(stopWord), word: stopWord})
 	}
-	return a.Whole(resp)
+	return a.Whole(&fresh)
 }
 
-// Rest returns the chunk that completes a stream of which the client has a part. Chunks are
-// independent of each other. So the missing part of the answer, or a later answer, follows as
-// one more chunk, under the first one's responseId.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Replay(s, newStream(nil, nil), sent) })
-}
-
-// Stream writes the missing part of resp as one chunk, under the responseId that the client
-// has.
-func (a *answer) Stream(resp *middleware.Response, client *stream, own bool) (string, error) {
+// Stream writes the part of resp that the client does not have as one chunk, under the
+// responseId that it has: chunks are independent of each other. So is a later answer.
+func (a *answer) Stream(resp *middleware.Response, client *codec.Client) (string, error) {
+	has := client.Has.(*stream)
 	now, err := a.with(resp)
 	switch {
 	case err != nil:
 		return "", err
-	case client == nil:
+	case has.Text() == "":
 		return framed(now.object(), a.form, a.Text), nil
 	}
-	now.id = cmp.Or(client.a.id, now.id)
+	now.id = cmp.Or(has.a.id, now.id)
 	for _, c := range now.candidates {
-		if c.parts, err = missingParts(c, client.snapshot[c.index], own); err != nil {
+		if c.parts, err = missingParts(c, has.snapshot[c.index], client.Own); err != nil {
 			return "", err
 		}
 	}
-	return string(client.Buf.Frame(client.Safe(), "", now.object())), nil
+	return string(has.Buf.Frame(has.Safe(), "", now.object())), nil
 }
 
 // missingParts returns the parts of c that the client does not have. shown are the shown parts

@@ -53,7 +53,7 @@ const dialect = "gemini-generate"
 var on = lens.Lens{Dialect: dialect, Is: isName, Bare: true, NoCallLimit: true}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{ codec.Defaults }
+type Format struct{ codec.Defaults[Format] }
 
 var _ codec.Format = Format{}
 

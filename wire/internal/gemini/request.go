@@ -27,13 +27,8 @@ type request struct {
 	replyRole string // the role of contents that hold results: user or, of some clients, function
 }
 
-// DecodeRequest reads the body of a request. Tools that the server runs lead the tools,
+// ReadRequest reads the body of a request. Tools that the server runs lead the tools,
 // because all functions are in one list, and a new function goes to its end.
-func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
-}
-
-// ReadRequest is DecodeRequest for an Input.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 	return on.Request(in, readRequest)
 }

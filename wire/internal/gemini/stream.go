@@ -67,15 +67,11 @@ func spellings(names ...string) []string {
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return newStream(req, sink)
-}
-
-func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	s := &stream{a: &answer{}, calls: codec.Calls(req)}
 	if req != nil {
 		s.builtin = builtinsOf(req.Tools)
 	}
-	s.Splitter = codec.NewSplitter(s, chunkTree, false, req, sink)
+	s.Splitter = codec.NewSplitter(Format{}, s, chunkTree, false, req, sink)
 	s.Lists = true
 	return s
 }
@@ -84,7 +80,7 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v := u.Value
 	switch {
-	case u.Err != nil && s.Closed() && codec.CutShort(u.Err):
+	case s.CutAtEnd(u):
 		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
 		return codec.ReleaseHold, u.Err
@@ -186,12 +182,11 @@ func (s *stream) Read(u *codec.Unit) error {
 }
 
 // Response returns the answer after the last unit. An answer is complete with a finish reason.
-func (s *stream) Response() (*middleware.Response, error) {
+func (s *stream) Response() (codec.Written, error) {
 	if err := s.whole(); err != nil {
 		return nil, err
 	}
 	a := s.a
-	a.Text, a.Unchanged = s.Text(), s.Unchanged()
 	switch {
 	case s.Buf.IsEvents():
 		a.form, a.Streamed = codec.FormEvents, true
@@ -224,7 +219,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err := codec.RejectExtraChoices(s.Req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
-	return on.Response(a), nil
+	return a, nil
 }
 
 // whole returns what is wrong with the answer as a whole: an error of the provider,

@@ -21,10 +21,9 @@
 // description is set: {"name": "weather", "x-origin": 7,"description":"…"}.
 // [Rewrite] does all of this for one value.
 //
-// lens.go has the members, and the frame of a format's encoders: EncodeRequest,
-// EncodeResponse and Rest. edit.go finds the place of a member, of a value that still has
-// its text, and of messages that share one element of the wire, and refuses edits that are
-// not safe. Again and Remember avoid a second reading of an unchanged request or answer.
+// lens.go has the members, and the frame of a format's encoder of requests. edit.go finds the
+// place of a member, of a value that still has its text, and of messages that share one element
+// of the wire, and refuses edits that are not safe. Again avoids a second reading of an unchanged request.
 package lens
 
 import (
@@ -310,21 +309,6 @@ func Differ(was, now []Member) []Member {
 	return out
 }
 
-// remembered is what a Native keeps: is, which was read from raw. A copy of a
-// Native may have another text.
-type remembered struct {
-	raw string
-	is  any
-}
-
-// Remember returns a Native of this dialect with that text, for which Again returns is. A
-// format uses it for the root of a request and of an answer. is must not be changed
-// afterwards; the caller of the codec gets a clone. It only saves time: without it every
-// result is the same.
-func (l Lens) Remember(raw string, is any) *middleware.Native {
-	return middleware.DecodedNative(l.Dialect, raw, remembered{raw, is})
-}
-
 // Request returns a clone of what read makes of a body, which its Native remembers. If the
 // messages are deferred, it is a shallow copy. The error is read's.
 func (l Lens) Request(in *codec.Input, read func(in *codec.Input) (*middleware.Request, error)) (*middleware.Request, error) {
@@ -342,19 +326,15 @@ func (l Lens) Request(in *codec.Input, read func(in *codec.Input) (*middleware.R
 	} else {
 		req = is.Clone()
 	}
-	req.Native = l.Remember(in.Raw, is)
+	req.Native = codec.Remember(l.Dialect, in.Raw, is)
 	return req, nil
 }
 
 // Unchanged reports whether EncodeRequest would return the body from which req was decoded: nothing that
 // a codec writes has changed.
 func Unchanged(req *middleware.Request) bool {
-	if req.Native == nil {
-		return false
-	}
-	r, _ := req.Native.Decoded().(remembered)
-	was, ok := r.is.(*middleware.Request)
-	return ok && r.raw == req.Native.Raw && codec.SameRequest(was, req)
+	was, ok := codec.Recall[*middleware.Request](req.Native)
+	return ok && codec.SameRequest(was, req)
 }
 
 // Again returns what read makes of the text of n, or what was remembered of it;
@@ -364,26 +344,13 @@ func Again[T any](l Lens, n *middleware.Native, read func(raw string) (T, error)
 	if raw == "" {
 		return is, false, nil
 	}
-	if r, have := n.Decoded().(remembered); have && r.raw == raw {
-		if is, ok = r.is.(T); ok {
-			return is, true, nil
-		}
+	if is, ok = codec.Recall[T](n); ok {
+		return is, true, nil
 	}
 	if is, err = read(raw); err != nil {
 		return is, true, codec.Unencodablef("what was stored: %v", err)
 	}
 	return is, true, nil
-}
-
-// Answer returns what read makes of the body of the answer that resp was decoded
-// from. The error wraps ErrUnencodable; a response that was not decoded from this
-// format is one.
-func Answer[T any](l Lens, resp *middleware.Response, read func(body string) (T, error)) (T, error) {
-	is, ok, err := Again(l, resp.Native, read)
-	if err == nil && !ok {
-		err = codec.Unencodablef("a response that was not decoded from this format")
-	}
-	return is, err
 }
 
 // EncodeRequest writes req: its own text if nothing in it has changed, an edit of that
@@ -414,88 +381,4 @@ func (l Lens) EncodeRequest(req *middleware.Request, read func(in *codec.Input) 
 		return nil, codec.Unencodable(err)
 	}
 	return []byte(body), nil
-}
-
-// Answered is an answer as it was read.
-type Answered struct {
-	Text      string              // as it came
-	Unchanged bool                // no reader finds a call in Text: unchanged, it passes as it is
-	Streamed  bool                // Text is a stream
-	Is        middleware.Response // without Native
-}
-
-// Written is an Answered with which a format writes a response that came from it.
-type Written[G any] interface {
-	// AsRead returns what every format has read.
-	AsRead() *Answered
-	// Whole returns resp as one object.
-	Whole(resp *middleware.Response) (string, error)
-	// Stream returns what follows given in a stream: of this answer if own, else of an
-	// earlier one. The zero G is a client that has nothing.
-	Stream(resp *middleware.Response, replay G, own bool) (string, error)
-}
-
-// Response returns the response of an answer, which its Native remembers.
-func (l Lens) Response(a interface{ AsRead() *Answered }) *middleware.Response {
-	resp := a.AsRead().Is.Clone()
-	resp.Native = l.Remember(a.AsRead().Text, a)
-	return resp
-}
-
-// AsRead returns a, for the answer of a format that embeds it.
-func (a *Answered) AsRead() *Answered { return a }
-
-// EncodeResponse writes resp, which was decoded from this format. read reads an answer
-// again.
-func EncodeResponse[A Written[G], G any](l Lens, resp *middleware.Response, read func(body string) (A, error)) ([]byte, error) {
-	a, err := Answer(l, resp, read)
-	if err != nil {
-		return nil, err
-	}
-	return encode(a, resp)
-}
-
-func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error) {
-	if was := a.AsRead(); was.Unchanged && codec.SameResponse(&was.Is, resp) {
-		return []byte(was.Text), nil
-	}
-	var nothing G
-	write := a.Whole
-	if a.AsRead().Streamed {
-		write = func(resp *middleware.Response) (string, error) { return a.Stream(resp, nothing, true) }
-	}
-	out, err := write(resp)
-	if err != nil {
-		return nil, codec.Unencodable(err)
-	}
-	return []byte(codec.Clean(out)), nil
-}
-
-// Rest writes the bytes that complete a stream of which the client has the first sent bytes.
-// resp is the answer of s, perhaps with changes after the shown part, or a later answer.
-// replay returns the state of the client.
-func Rest[A Written[G], G any](l Lens, s *codec.Splitter, sent int, resp *middleware.Response, read func(body string) (A, error), replay func(sent int) (G, error)) ([]byte, error) {
-	a, err := Answer(l, resp, read)
-	if err != nil {
-		return nil, err
-	}
-	own := l.Raw(resp.Native) == s.Text()
-	switch out, _, _ := s.Output(); {
-	case sent < 0 || sent > len(out):
-		return nil, codec.Unencodablef("the rest of a stream that has no such part")
-	case sent == 0:
-		return encode(a, resp)
-	}
-	if was := a.AsRead(); own && was.Unchanged && codec.SameResponse(&was.Is, resp) {
-		return []byte(was.Text[sent:]), nil
-	}
-	g, err := replay(sent)
-	if err != nil {
-		return nil, codec.Unencodable(err)
-	}
-	out, err := a.Stream(resp, g, own)
-	if err != nil {
-		return nil, codec.Unencodable(err)
-	}
-	return []byte(codec.Clean(out)), nil
 }

@@ -238,7 +238,7 @@ func TestAgain(t *testing.T) {
 		return &raw, nil
 	}
 	is := "what was read"
-	n := plain.Remember("text", &is)
+	n := codec.Remember(plain.Dialect, "text", &is)
 	got, ok, err := lens.Again(plain, n, read)
 	require.True(t, ok)
 	require.NoError(t, err)

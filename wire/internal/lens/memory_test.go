@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 func TestWhatWasRememberedIsNotReadAgain(t *testing.T) {
@@ -11,7 +13,7 @@ func TestWhatWasRememberedIsNotReadAgain(t *testing.T) {
 	on := Lens{Dialect: "test"}
 	read := func(raw string) (string, error) { return "read from " + raw, nil }
 
-	n := on.Remember("text", "remembered")
+	n := codec.Remember(on.Dialect, "text", "remembered")
 	is, ok, err := Again(on, n, read)
 	require.NoError(t, err)
 	require.True(t, ok)

@@ -13,22 +13,8 @@ import (
 
 // answer is an answer as it was read.
 type answer struct {
-	lens.Answered
+	codec.Answered
 	object string // the answer as one object, in one spelling; this is what an edit changes
-}
-
-// readAnswer reads an answer again.
-func readAnswer(body string) (*answer, error) {
-	resp, err := codec.Decode(Format{}.NewStream(nil, nil), []byte(body))
-	if err != nil {
-		return nil, err
-	}
-	return lens.Answer(on, resp, readAnswer)
-}
-
-// EncodeResponse writes an answer in the framing in which it came.
-func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	return lens.EncodeResponse(on, resp, readAnswer)
 }
 
 // Whole writes resp as one object.
@@ -75,9 +61,7 @@ func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, e
 
 // EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormLines, Objects: true, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
-		return asLines(whole, content{}, true)
-	}})
+	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormLines, Objects: true, Whole: freshAnswer})
 }
 
 // freshAnswer writes a response as one object, as the server does without a stream: as a
@@ -85,28 +69,20 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 func freshAnswer(resp *middleware.Response) (string, error) {
 	now := *resp
 	now.FinishReason, now.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
-	begun := answer{Answered: lens.Answered{Is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}}}}
+	begun := answer{Answered: codec.Answered{Is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}}}}
 	begun.object = on.Object(append([]lens.Member{lens.Text("model", ""), lens.Text("created_at", time.Now().UTC().Format(time.RFC3339Nano)),
 		lens.Raw("message", `{"role":"assistant","content":""}`), lens.Raw("done", "true")}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...)
 	return begun.Whole(&now)
 }
 
-// Rest returns the lines that complete a stream of which the client has a part. The lines of a
-// later answer follow the shown ones: a client joins them like any others.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readAnswer, func(sent int) (content, error) {
-		replayed, err := codec.Replay(s, newStream(nil, nil), sent)
-		return replayed.snapshot, err
-	})
-}
-
-// Stream writes resp as the lines that follow what is shown.
-func (a *answer) Stream(resp *middleware.Response, shown content, own bool) (string, error) {
+// Stream writes resp as the lines that follow what the client has. The lines of a later answer
+// follow them too: a client joins them like any others.
+func (a *answer) Stream(resp *middleware.Response, client *codec.Client) (string, error) {
 	object, err := a.Whole(resp)
 	if err != nil {
 		return "", err
 	}
-	return asLines(object, shown, own)
+	return asLines(object, client.Has.(*stream).snapshot, client.Own)
 }
 
 // asLines writes an answer that is one object as lines after the shown ones, of this answer if

@@ -46,7 +46,7 @@ const (
 var on = lens.Lens{Dialect: dialect, NoAllowedTools: true, NoCallLimit: true}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{ codec.Defaults }
+type Format struct{ codec.Defaults[Format] }
 
 var _ codec.Format = Format{}
 

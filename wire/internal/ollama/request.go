@@ -20,13 +20,8 @@ type request struct {
 	results []result        // the reference of each to its call
 }
 
-// DecodeRequest reads the body of a request. What is remembered of it is the neutral
+// ReadRequest reads the body of a request. What is remembered of it is the neutral
 // request, and no parsed text: an edit, which is rare, reads the body again.
-func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return on.Request(&codec.Input{Raw: string(body)}, readRequest)
-}
-
-// ReadRequest is DecodeRequest for an Input.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 	return on.Request(in, readRequest)
 }

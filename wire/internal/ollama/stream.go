@@ -47,12 +47,8 @@ var (
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return newStream(req, sink)
-}
-
-func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	s := &stream{before: codec.Calls(req)}
-	s.Splitter = codec.NewSplitter(s, lineTree, true, req, sink)
+	s.Splitter = codec.NewSplitter(Format{}, s, lineTree, true, req, sink)
 	return s
 }
 
@@ -128,7 +124,7 @@ func (s *stream) Read(u *codec.Unit) error {
 // Response returns the answer after the last unit. A line with "done" ends an answer. The
 // message is read like one of the history, after the messages of the request, so that calls
 // without ids get their place in the conversation.
-func (s *stream) Response() (*middleware.Response, error) {
+func (s *stream) Response() (codec.Written, error) {
 	switch {
 	case s.failure != nil:
 		return nil, codec.ModelError(codec.StatusOf(s.failure.Code), nil, *s.failure)
@@ -153,7 +149,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	}
 	is := middleware.Response{Message: m, FinishReason: codec.Finish(s.reason, len(m.ToolCalls) > 0), Model: s.model, Usage: s.usage}
 	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
-	return on.Response(&answer{lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: streamed, Is: is}, object}), nil
+	return &answer{codec.Answered{Streamed: streamed, Is: is}, object}, nil
 }
 
 // isDone reports whether a line is the last one.

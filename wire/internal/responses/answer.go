@@ -13,10 +13,10 @@ import (
 )
 
 // answer is an answer as it was read: one object, or the result of the events of a stream.
-// lens remembers it with the Native of a response, and an edit starts from it. No field of it
+// The Native of a response remembers it, and an edit starts from it. No field of it
 // changes after reading.
 type answer struct {
-	lens.Answered
+	codec.Answered
 	head    string        // the response object of the event that opened a stream
 	started bool          // response.in_progress came
 	ending  string        // the type of the event that ended it
@@ -33,7 +33,7 @@ type answer struct {
 //
 // values are the items, of a stream those that its events made.
 func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, error) {
-	a := &answer{Answered: lens.Answered{Text: s.Text(), Unchanged: s.Unchanged(), Streamed: s.end != ""}, head: s.opening.head, started: s.opening.started, ending: s.ending, done: s.done, env: env}
+	a := &answer{Answered: codec.Answered{Streamed: s.end != ""}, head: s.opening.head, started: s.opening.started, ending: s.ending, done: s.done, env: env}
 	var err error
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
@@ -41,13 +41,6 @@ func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, e
 	a.Is = middleware.Response{Message: a.turn.message, ID: codec.Text(env.Get("id")), Model: codec.Text(env.Get("model")), Usage: figures.Read(env), Unpaired: a.turn.halves}
 	a.Is.FinishReason = finish(env, len(a.Is.Message.ToolCalls))
 	return a, nil
-}
-
-// readBody reads an answer again, as it was read first.
-func readBody(body string) (*answer, error) {
-	s := newStream(nil, nil)
-	_, err := codec.Decode(s, []byte(body))
-	return s.answer, err
 }
 
 // answered returns an error if a call that the provider has answered itself is
@@ -94,11 +87,6 @@ func failed(env rawjson.Value, event bool) (failure, err error) {
 		return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u), nil
 	}
 	return inAnswer(f), nil
-}
-
-// EncodeResponse writes an answer in the framing in which it came.
-func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	return lens.EncodeResponse(on, resp, readBody)
 }
 
 // items returns the items of resp, which is the answer with changes.
@@ -151,13 +139,7 @@ func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Me
 
 // EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
-		a, err := readBody(whole)
-		if err != nil {
-			return "", err
-		}
-		return a.Stream(&a.Is, nil, true)
-	}})
+	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer})
 }
 
 // freshAnswer writes a response as one object, with the members that the provider's SDKs
@@ -166,13 +148,13 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 // not know the answer: a request cannot continue from its id.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	null := func(key string) lens.Member { return lens.Raw(key, "null") }
-	a, err := readBody(on.Object(append([]lens.Member{
+	a, err := codec.Reread[*answer](Format{}, on.Native(on.Object(append([]lens.Member{
 		lens.Text("id", codec.NewID("resp_")), lens.Text("object", "response"), lens.Raw("created_at", codec.Count(time.Now().Unix())),
 		lens.Text("status", "completed"), null("error"), null("incomplete_details"), null("instructions"), lens.Text("model", ""), lens.Raw("output", "[]"),
 		lens.Raw("parallel_tool_calls", "true"), null(previous), lens.Raw("store", "false"),
 		null("temperature"), lens.Text("tool_choice", "auto"), lens.Raw("tools", "[]"), null("top_p"),
 		lens.Raw("metadata", "{}"), lens.Raw("usage/total_tokens", "0"),
-	}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...))
+	}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...)))
 	if err != nil {
 		return "", err
 	}
@@ -181,20 +163,14 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	return a.Whole(&now)
 }
 
-// Rest returns the events that complete a stream of which the client has a part. resp is the
-// answer of s, perhaps with changes after the shown part, or a later answer: its items
-// continue the numbers, and its end has the id that the client has seen.
-func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	return lens.Rest(on, &s.Splitter, sent, resp, readBody, s.clientStateAt)
-}
-
 // Stream writes the answer, with the changes of resp, as a stream after the part that the
-// client has, of this answer if own, else of an earlier one. Items that were begun are
-// finished. The end names the items that were shown, so that history has the text that the
-// user has read, and the items after them.
-func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (string, error) {
-	if g == nil {
-		g = &clientState{}
+// client has. The items of a later answer continue the numbers. Items that were begun are
+// finished. The end has the id that the client has seen. It names the items that were shown, so
+// that history has the text that the user has read, and the items after them.
+func (a *answer) Stream(resp *middleware.Response, client *codec.Client) (string, error) {
+	g, err := client.Of.(*stream).clientState(client.Has.(*stream))
+	if err != nil {
+		return "", err
 	}
 	items, err := a.items(resp)
 	if err != nil {
@@ -213,12 +189,12 @@ func (a *answer) Stream(resp *middleware.Response, g *clientState, own bool) (st
 		t.write(started, lens.Raw("response", t.head))
 	}
 	var output []string
-	if own {
+	if client.Own {
 		items = a.begun(g, items)
 	}
 	for _, has := range g.items {
 		raw := has.completed
-		if raw == "" && (!own || has.sort == isReasoning) && has.final.Exists() {
+		if raw == "" && (!client.Own || has.sort == isReasoning) && has.final.Exists() {
 			raw = has.final.Raw()
 		}
 		if raw, err = t.item(raw, has); err != nil {
@@ -260,12 +236,8 @@ type clientItem struct {
 	completed string        // the item that it becomes, as JSON; "": none of the answer's own
 }
 
-// clientStateAt returns what the client has after the first sent bytes.
-func (s *stream) clientStateAt(sent int) (*clientState, error) {
-	from, err := codec.Replay(s, newStream(nil, nil), sent)
-	if err != nil {
-		return nil, err
-	}
+// clientState returns what a client has of s, which from has read.
+func (s *stream) clientState(from *stream) (*clientState, error) {
 	g, final := &clientState{beginning: from.snapshot}, map[int]rawjson.Value{}
 	if s.answer != nil {
 		for i, at := range s.answer.from {

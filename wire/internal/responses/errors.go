@@ -69,8 +69,8 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 		return nil
 	}
 	t := transcript{}
-	if g, err := s.clientStateAt(sent); err == nil {
-		t.beginning = g.beginning
+	if has, err := s.Replay(sent); err == nil {
+		t.beginning = has.(*stream).snapshot
 	}
 	if !t.begun {
 		t.named, t.numbered = true, true

@@ -62,7 +62,7 @@ const dialect = "openai-responses"
 var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{ codec.Defaults }
+type Format struct{ codec.Defaults[Format] }
 
 var _ codec.Format = Format{}
 
@@ -160,8 +160,8 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, provide
 			return "", ""
 		}
 	}
-	a, ok, err := lens.Again(on, resp.Native, readBody)
-	if err != nil || !ok || on.Raw(resp.Native) == s.Text() || a.turn.lost || sent == 0 {
+	a, err := codec.Reread[*answer](Format{}, resp.Native)
+	if err != nil || on.Raw(resp.Native) == s.Text() || a.turn.lost || sent == 0 {
 		return "", ""
 	}
 	out, _, _ := s.Output()

@@ -66,12 +66,8 @@ var (
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return newStream(req, sink)
-}
-
-func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	s := &stream{open: map[int64]int{}, byID: map[string]int{}}
-	s.Splitter = codec.NewSplitter(s, eventTree, false, req, sink)
+	s.Splitter = codec.NewSplitter(Format{}, s, eventTree, false, req, sink)
 	return s
 }
 
@@ -259,7 +255,7 @@ func (s *stream) Read(u *codec.Unit) error {
 
 // Response puts the answer together. A fault of the provider counts more than what is
 // wrong with the form of the stream.
-func (s *stream) Response() (*middleware.Response, error) {
+func (s *stream) Response() (codec.Written, error) {
 	a := s.answer // of one object
 	var err error
 	switch {
@@ -280,7 +276,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer = a
-	return on.Response(a), nil
+	return a, nil
 }
 
 // finish reads the response object of the event that ends the answer.
