@@ -20,8 +20,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// limited is a rule on the amount of refund.
-var limited = gateway.Rule{Name: "limit", Tool: "refund", Schema: map[string]any{"properties": map[string]any{
+// limitedRefund is a rule on the amount of refund.
+var limitedRefund = gateway.Rule{Name: "limit", Tool: "refund", Schema: map[string]any{"properties": map[string]any{
 	"amount": map[string]any{"maximum": int64(1000)}, "currency": map[string]any{"enum": []any{"EUR", "USD"}}}}}
 
 // refunds is a provider whose model calls the tool refund with arguments in turn, the last ones again and again. It
@@ -87,26 +87,26 @@ func TestRules(t *testing.T) {
 		arguments string // or a part of the error
 		told      string // before the second model call; "" means that there is none
 	}{
-		"within":               {rules: []gateway.Rule{limited}, sent: []string{`{"amount":1000}`}, status: 200, arguments: `{"amount":1000}`},
-		"repaired":             {rules: []gateway.Rule{limited}, sent: []string{`{"amount":"10","currency":"EUR"}`}, status: 200, arguments: `{"amount":10,"currency":"EUR"}`},
-		"repaired by it":       {rules: []gateway.Rule{limited}, sent: []string{`{"currency":"eur"}`}, status: 200, arguments: `{"currency":"EUR"}`},
-		"re-asked":             {rules: []gateway.Rule{limited}, sent: []string{`{"amount":5000}`, `{"amount":900}`}, status: 200, arguments: `{"amount":900}`, told: "wanted a number of at most 1000; sent number 5000"},
-		"still invalid":        {rules: []gateway.Rule{limited}, sent: []string{`{"amount":5000}`}, status: 400, arguments: "refund: amount is out of range", told: "at most 1000"},
-		"another fault":        {rules: []gateway.Rule{limited}, sent: []string{`{"amount":true}`}, status: 200, arguments: `{"amount":true}`, told: "wanted number"},
-		"repair":               {rules: []gateway.Rule{limited}, settings: gateway.Settings{Mode: gateway.Repair}, sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range"},
-		"a tool that observes": {rules: []gateway.Rule{limited}, tool: gateway.ToolRule{Name: "refund", Mode: gateway.Observe}, sent: []string{`{"amount":5000}`}, status: 200, arguments: `{"amount":5000}`},
-		"raise":                {rules: []gateway.Rule{limited}, settings: gateway.Settings{OnExhausted: middleware.Raise}, sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
-		"a file":               {rules: of(limited, func(r *gateway.Rule) { r.Schema = file }), sent: []string{`{"amount":11}`}, status: 400, arguments: "out of range", told: "at most 10;"},
+		"within":               {rules: []gateway.Rule{limitedRefund}, sent: []string{`{"amount":1000}`}, status: 200, arguments: `{"amount":1000}`},
+		"repaired":             {rules: []gateway.Rule{limitedRefund}, sent: []string{`{"amount":"10","currency":"EUR"}`}, status: 200, arguments: `{"amount":10,"currency":"EUR"}`},
+		"repaired by it":       {rules: []gateway.Rule{limitedRefund}, sent: []string{`{"currency":"eur"}`}, status: 200, arguments: `{"currency":"EUR"}`},
+		"re-asked":             {rules: []gateway.Rule{limitedRefund}, sent: []string{`{"amount":5000}`, `{"amount":900}`}, status: 200, arguments: `{"amount":900}`, told: "wanted a number of at most 1000; sent number 5000"},
+		"still invalid":        {rules: []gateway.Rule{limitedRefund}, sent: []string{`{"amount":5000}`}, status: 400, arguments: "refund: amount is out of range", told: "at most 1000"},
+		"another fault":        {rules: []gateway.Rule{limitedRefund}, sent: []string{`{"amount":true}`}, status: 200, arguments: `{"amount":true}`, told: "wanted number"},
+		"repair":               {rules: []gateway.Rule{limitedRefund}, settings: gateway.Settings{Mode: gateway.Repair}, sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range"},
+		"a tool that observes": {rules: []gateway.Rule{limitedRefund}, tool: gateway.ToolRule{Name: "refund", Mode: gateway.Observe}, sent: []string{`{"amount":5000}`}, status: 200, arguments: `{"amount":5000}`},
+		"raise":                {rules: []gateway.Rule{limitedRefund}, settings: gateway.Settings{OnExhausted: middleware.Raise}, sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
+		"a file":               {rules: of(limitedRefund, func(r *gateway.Rule) { r.Schema = file }), sent: []string{`{"amount":11}`}, status: 400, arguments: "out of range", told: "at most 10;"},
 		"forbidden":            {rules: []gateway.Rule{forbids}, sent: []string{`{"amount":1}`}, status: 400, arguments: "refund: this call is not allowed", told: "Tool 'refund' was not executed: Ask a person for a refund."},
 		"forbidden, invalid":   {rules: []gateway.Rule{forbids}, sent: []string{`{`}, status: 400, arguments: "this call is not allowed", told: "Tool 'refund' was not executed: Ask a person for a refund."},
 		"every tool":           {rules: []gateway.Rule{{Forbid: true}}, sent: []string{`{"amount":1}`}, status: 400, arguments: "this call is not allowed", told: "calls of this tool are not allowed here"},
 		"another tool":         {rules: []gateway.Rule{{Tool: "refund_all", Forbid: true}}, sent: []string{`{"amount":1}`}, status: 200, arguments: `{"amount":1}`},
-		"the upstream":         {rules: of(limited, func(r *gateway.Rule) { r.Upstream = "first" }), sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
-		"another upstream":     {rules: of(limited, func(r *gateway.Rule) { r.Upstream = "second" }), sent: []string{`{"amount":5000}`}, status: 200, arguments: `{"amount":5000}`},
-		"the client":           {rules: of(limited, func(r *gateway.Rule) { r.Client = "team" }), key: "key-of-the-team-0001", sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
-		"the client, a model":  {rules: of(limited, func(r *gateway.Rule) { r.Client = "team" }), model: true, key: "key-of-the-team-0001", sent: []string{`{"amount":5000}`}, status: 400, arguments: "(2 attempts)", told: "at most 1000"},
-		"another client":       {rules: of(limited, func(r *gateway.Rule) { r.Client = "team" }), key: clientKey, sent: []string{`{"amount":5000}`}, status: 200, arguments: `{"amount":5000}`},
-		"of all, for a client": {rules: append(of(limited, func(r *gateway.Rule) { r.Client = "team"; r.Tool = "x" }), limited), key: "key-of-the-team-0001", sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
+		"the upstream":         {rules: of(limitedRefund, func(r *gateway.Rule) { r.Upstream = "first" }), sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
+		"another upstream":     {rules: of(limitedRefund, func(r *gateway.Rule) { r.Upstream = "second" }), sent: []string{`{"amount":5000}`}, status: 200, arguments: `{"amount":5000}`},
+		"the client":           {rules: of(limitedRefund, func(r *gateway.Rule) { r.Client = "team" }), key: "key-of-the-team-0001", sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
+		"the client, a model":  {rules: of(limitedRefund, func(r *gateway.Rule) { r.Client = "team" }), model: true, key: "key-of-the-team-0001", sent: []string{`{"amount":5000}`}, status: 400, arguments: "(2 attempts)", told: "at most 1000"},
+		"another client":       {rules: of(limitedRefund, func(r *gateway.Rule) { r.Client = "team" }), key: clientKey, sent: []string{`{"amount":5000}`}, status: 200, arguments: `{"amount":5000}`},
+		"of all, for a client": {rules: append(of(limitedRefund, func(r *gateway.Rule) { r.Client = "team"; r.Tool = "x" }), limitedRefund), key: "key-of-the-team-0001", sent: []string{`{"amount":5000}`}, status: 400, arguments: "out of range", told: "at most 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -279,7 +279,7 @@ func TestHookSeesClient(t *testing.T) {
 	t.Cleanup(h.Close)
 	p := newRefunds(t, `{"amount":5000}`, `{"amount":"7"}`)
 	g, err := gateway.New(gateway.Config{
-		Rules: []gateway.Rule{limited}, Hook: gateway.Hook{URL: h.URL}, Upstreams: []gateway.Upstream{{URL: p.URL}},
+		Rules: []gateway.Rule{limitedRefund}, Hook: gateway.Hook{URL: h.URL}, Upstreams: []gateway.Upstream{{URL: p.URL}},
 		Clients: []gateway.Client{{Name: "team", KeyFile: keyFile(t, "key-of-the-team-0001")}}, Access: gateway.Access{KeyHeaderOnly: true},
 	}, gateway.Options{})
 	require.NoError(t, err)
