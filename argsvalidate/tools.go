@@ -175,7 +175,9 @@ func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
 	if v.noScan || p.compiled.schema == nil || p.options.Properties != BySchema {
 		return false
 	}
-	if slices.ContainsFunc(p.rules, func(r toolRule) bool { return !r.schema.SurelyValid(arguments, v.o.Limits.scan(), schema.AllowEmpty, false) }) {
+	if slices.ContainsFunc(p.rules, func(r toolRule) bool {
+		return !r.schema.SurelyValid(arguments, v.o.Limits.scan(), schema.AllowEmpty, false)
+	}) {
 		return false
 	}
 	empties := schema.AllowEmpty // WhenInvalid and Off leave a valid call alone
