@@ -98,9 +98,9 @@ func TestFieldRuleFind(t *testing.T) {
 	}}
 	found := verdictOf(t, withRules(rule), tool("t", ""), `{"l": [1, 10, "x"]}`).Issues
 	require.Equal(t, []middleware.Issue{
-		{Code: "rule", Pointer: "/l/1", Message: "t/l/1"},
-		{Code: "mine", Pointer: "/other", Message: "own"},
-		{Code: "rule", Pointer: "/l/2", Message: `wanted a value that fits int; sent "x"`},
+		{Code: "rule", Pointer: "/l/1", Message: "t/l/1", Rule: "rule 0"},
+		{Code: "mine", Pointer: "/other", Message: "own", Rule: "rule 0"},
+		{Code: "rule", Pointer: "/l/2", Message: `wanted a value that fits int; sent "x"`, Rule: "rule 0"},
 	}, found)
 	_, err := argsvalidate.NewValidator(withRules(rule)).Validate(t.Context(), []middleware.Tool{tool("t", "")}, middleware.ToolCall{ID: "1", Name: "t", Arguments: `{"l": [0]}`})
 	require.ErrorIs(t, err, argsvalidate.ErrRule)

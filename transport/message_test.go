@@ -241,14 +241,14 @@ func TestPartsWithoutContent(t *testing.T) {
 	}
 }
 
-// TestStopTokens: a token or a text that a server names ended an empty answer.
+// TestStopTokens: a text that a server names, or a token that the request names, may have ended an
+// empty answer. A token that only the server names may end every answer of the model.
 func TestStopTokens(t *testing.T) {
 	t.Parallel()
 	s := chat()
 	for _, stream := range []bool{false, true} {
 		nothing, request := emptiesOf("chat", stream).nothing, s.request(stream)
 		for name, c := range map[string]struct{ request, answer string }{
-			"a token":          {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","stop_reason":128009`, 1)},
 			"a text":           {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","stop_reason":"END"`, 1)},
 			"a text of SGLang": {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","matched_stop":"END"`, 1)},
 			"of the request":   {strings.Replace(request, `"model"`, `"stop_token_ids":[7],"model"`, 1), nothing},
@@ -258,6 +258,7 @@ func TestStopTokens(t *testing.T) {
 		}
 		for name, c := range map[string]struct{ request, answer string }{
 			"no token":                   {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","stop_reason":null,"matched_stop":151645`, 1)},
+			"a token of the model":       {request, strings.Replace(nothing, `"finish_reason":"stop"`, `"finish_reason":"stop","stop_reason":128009`, 1)},
 			"no token in the request":    {strings.Replace(request, `"model"`, `"stop_token_ids":[],"model"`, 1), nothing},
 			"null in place of the token": {strings.Replace(request, `"model"`, `"stop_token_ids":null,"model"`, 1), nothing},
 		} {

@@ -185,12 +185,12 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 	return a, nil
 }
 
-// stoppedEarly reports whether the choice names the text or the token at which it stopped: in
-// stop_reason (vLLM), or in matched_stop (SGLang, where a token may be the usual one).
+// stoppedEarly reports whether the choice names the text at which it stopped: in stop_reason
+// (vLLM) or in matched_stop (SGLang). A token there may be one that ends every answer of the
+// model.
 func (t *turn) stoppedEarly() bool {
 	return slices.ContainsFunc(t.extra, func(m lens.Member) bool {
-		isText := strings.HasPrefix(m.Raw, `"`) && m.Raw != `""`
-		return m.Key == "stop_reason" && (isText || strings.Trim(m.Raw, "0123456789") == "") || m.Key == "matched_stop" && isText
+		return (m.Key == "stop_reason" || m.Key == "matched_stop") && strings.HasPrefix(m.Raw, `"`) && m.Raw != `""`
 	})
 }
 
@@ -611,11 +611,11 @@ func finishIn(choice rawjson.Value) string {
 func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
 	came, went := had == 0 && has > 0, had > 0 && has == 0
 	switch {
-	case want == middleware.FinishStopSequence:
+	case want == middleware.FinishStopSequence && !came:
 		want = middleware.FinishStop
 	case went && want == middleware.FinishToolCalls:
 		want = middleware.FinishStop
-	case came && (want == middleware.FinishStop || want == ""):
+	case came && (want == middleware.FinishStop || want == middleware.FinishStopSequence || want == ""):
 		want = middleware.FinishToolCalls
 	}
 	return string(want), want != codec.Finish(word, has > 0) || came && word == "stop" || has > 0 && codec.IsUnread(word)
