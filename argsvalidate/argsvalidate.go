@@ -127,10 +127,13 @@ type Advanced struct {
 	Constrain Constrain
 	// EmptyAnswers selects what happens to messages that hold neither an answer nor a call.
 	EmptyAnswers EmptyAnswers
-	// RejectedCalls is OnExhausted for calls that a rule has rejected, unless PerTool has another
-	// value for their tool; 0 means that they are as other invalid calls. A client that
-	// validates a call again by the tool's schema, and is sent invalid calls with Pass, does
-	// not know the rules. NoLoops does not count as a rule: it gives way after one re-ask.
+	// RejectedCalls is OnExhausted for calls that a rule has rejected, and for every invalid call
+	// of a tool that a rule covers, because another fault may have kept the rule from running.
+	// Restrict and Forbid cover the tools that they name. A rule of your own covers those for
+	// which its method Covers(tool string) bool, if it has one, returns true. PerTool takes
+	// precedence; 0 means that the calls are as other invalid calls. A client that validates a
+	// call again by the tool's schema, and is sent invalid calls with Pass, does not know the
+	// rules. NoLoops does not count as a rule: it gives way after one re-ask.
 	RejectedCalls middleware.OnExhausted
 	// RaiseTokens is the highest length limit (Request.MaxTokens) of a re-ask because of a
 	// truncated call. Such a call is re-asked once, with twice the limit of the request, and

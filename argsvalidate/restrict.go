@@ -112,12 +112,35 @@ func ruleIssues(name string, issues []middleware.Issue) []middleware.Issue {
 	return issues
 }
 
-// onExhausted returns the policy for a call that is still invalid. NoLoops gives way after one re-ask, so
-// it does not count as a rule.
-func (o *Options) onExhausted(v middleware.Verdict) middleware.OnExhausted {
+// onExhausted returns the policy for a call that is still invalid. covered is the result of covered.
+// NoLoops gives way after one re-ask, so it does not count as a rule.
+func (o *Options) onExhausted(v middleware.Verdict, covered func(tool string) bool) middleware.OnExhausted {
 	isRejected := func(i middleware.Issue) bool { return i.Rule != "" && i.Code != LoopCode }
-	if o.RejectedCalls != 0 && o.PerTool[v.Call.Name].OnExhausted == 0 && slices.ContainsFunc(v.Issues, isRejected) {
+	if o.RejectedCalls != 0 && o.PerTool[v.Call.Name].OnExhausted == 0 && (covered(v.Call.Name) || slices.ContainsFunc(v.Issues, isRejected)) {
 		return o.RejectedCalls
 	}
 	return o.forTool(v.Call.Name).OnExhausted
 }
+
+// covered returns whether a rule covers a tool, under its name or under a variant of it, with which a
+// model called it. A rule that covers the tool of an invalid call may not have run on that call.
+func (o *Options) covered(tools []middleware.Tool) func(tool string) bool {
+	var declared *mend.Names
+	return func(tool string) bool {
+		if declared == nil {
+			var names []string
+			for _, t := range slices.Concat(o.Tools, tools) {
+				names = append(names, t.Name)
+			}
+			declared = mend.NewNames(names)
+		}
+		variant, _ := declared.Match(tool)
+		return slices.ContainsFunc(o.Rules, func(r Rule) bool {
+			covers, ok := unwrapRule(r).(interface{ Covers(tool string) bool })
+			return ok && (covers.Covers(tool) || variant != "" && covers.Covers(variant))
+		})
+	}
+}
+
+// Covers reports whether the rule is for a tool. See Advanced.RejectedCalls.
+func (r toolRule) Covers(tool string) bool { return text.Match(r.tool, tool) }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
 
 // TestRestrict holds that arguments must satisfy the tool's schema and the restriction, whatever the tool's schema is.
@@ -109,13 +110,18 @@ func TestRejectedCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls   []middleware.ToolCall
 		perTool middleware.OnExhausted
+		choice  middleware.ToolChoice
 		passed  int // -1 means an error
 		told    string
 	}{
-		"own schema":           {calls: []middleware.ToolCall{call("1", "note", badNote)}, passed: 1, told: "wanted string; sent number 5"},
+		"own schema":           {calls: []middleware.ToolCall{call("1", "note", badNote)}, passed: -1, told: "wanted string; sent number 5"},
+		"no rule":              {calls: []middleware.ToolCall{call("1", "weather", `{}`)}, passed: 1, told: "required property is missing"},
+		"a name like it":       {calls: []middleware.ToolCall{call("1", "Note", `{`)}, passed: -1, told: "Note"},
 		"rule":                 {calls: []middleware.ToolCall{call("1", "note", goodNote)}, passed: -1, told: "wanted at most 3 characters; sent 4"},
 		"rule, and a good one": {calls: []middleware.ToolCall{call("1", "note", goodNote), call("2", "weather", goodWeather)}, passed: 1, told: "wanted at most 3 characters; sent 4"},
 		"rule, and a setting":  {calls: []middleware.ToolCall{call("1", "note", goodNote)}, perTool: middleware.Pass, passed: 1, told: "wanted at most 3 characters; sent 4"},
+		"forbidden, no tools":  {calls: []middleware.ToolCall{call("1", "delete", `{}`)}, choice: middleware.ToolChoice{Mode: middleware.ToolNone}, passed: -1, told: "allows no tool call"},
+		"forbidden, too many":  {calls: []middleware.ToolCall{call("1", "weather", goodWeather), call("2", "weather", goodWeather), call("3", "delete", `{}`)}, passed: 2},
 		"forbidden":            {calls: []middleware.ToolCall{call("1", "delete", `{`)}, passed: -1, told: "Tool 'delete' was not executed: ask a person."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +130,16 @@ func TestRejectedCalls(t *testing.T) {
 			o.MaxAttempts, o.OnExhausted, o.RejectedCalls = 2, middleware.Pass, middleware.DropInvalid
 			o.PerTool = map[string]argsvalidate.ToolOptions{"note": {OnExhausted: c.perTool}}
 			turn := answer(c.calls...)
-			out := run(t, o, request(weather, note, tool("delete", "")), turn, turn)
-			require.Contains(t, out.told(2)[1].Text(), c.told)
+			req := request(weather, note, tool("delete", ""))
+			o.Limits.Calls, req.ToolChoice = 2, c.choice
+			turns := []middlewaretest.Turn{turn, turn}
+			if c.told == "" { // too many calls end the step
+				turns = turns[:1]
+			}
+			out := run(t, o, req, turns...)
+			if c.told != "" {
+				require.Contains(t, out.told(2)[1].Text(), c.told)
+			}
 			if c.passed < 0 {
 				require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 				return

@@ -330,8 +330,9 @@ func (s *validateStep) exhausted(ctx context.Context, reasons []error) (*middlew
 		_, p := s.faultOptions()
 		raise, reasons = p != middleware.Pass, append(reasons, faults[s.fault].err)
 	}
+	covered := s.v.o.covered(s.req.Tools)
 	for v := range s.invalid() {
-		p := s.v.o.onExhausted(v)
+		p := s.v.o.onExhausted(v, covered)
 		drop = drop || p == middleware.DropInvalid
 		raise = raise || p != middleware.DropInvalid && p != middleware.Pass
 	}

@@ -160,11 +160,16 @@ type hook struct {
 // and maxHookText how many bytes of a message.
 const maxHookAnswer, maxHookFindings, maxHookText = 64 << 10, 20, 500
 
+// Covers reports whether calls of a tool are sent to the hook.
+func (h hook) Covers(tool string) bool {
+	return (h.Tools == nil || slices.ContainsFunc(h.Tools, func(t string) bool { return text.Match(t, tool) })) &&
+		!slices.ContainsFunc(h.of.ToolRules, func(t ToolRule) bool { return t.Name == tool && t.Mode == Observe })
+}
+
 // Check sends a call to the hook. Any answer but the one that docs/rules.md shows is an error. No
 // redirect is followed.
 func (h hook) Check(ctx context.Context, c *argsvalidate.Call) (issues []middleware.Issue, err error) {
-	if h.Tools != nil && !slices.ContainsFunc(h.Tools, func(t string) bool { return text.Match(t, c.Name) }) ||
-		slices.ContainsFunc(h.of.ToolRules, func(t ToolRule) bool { return t.Name == c.Name && t.Mode == Observe }) {
+	if !h.Covers(c.Name) {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(h.Timeout)/time.Duration(1+len(c.Siblings)))
