@@ -106,6 +106,10 @@ func holds(t *testing.T, f codec.Format, name string, except exceptions) {
 				law.Name, held, len(exchanges)-skipped, skipped, len(except[law.Name]))
 		})
 	}
+	t.Run("chunks of any size", func(t *testing.T) {
+		t.Parallel()
+		requireAnyChunks(t, f, exchanges)
+	})
 }
 
 func guarded(law Law, f codec.Format, x Exchange) (err error) {

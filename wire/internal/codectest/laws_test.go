@@ -3,12 +3,14 @@ package codectest
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -154,23 +156,6 @@ func answerOut(f codec.Format, x Exchange) error {
 	return same("stored answer", seenOf(resp), seenOf(stored))
 }
 
-// cuts is at how many places an answer is cut in two: under `make soak` at
-// every byte of a short one and some 300 of a long one.
-func cuts(length int) int {
-	soak := false
-	if f := flag.Lookup("rapid.checks"); f != nil {
-		n, _ := strconv.Atoi(f.Value.String())
-		soak = n > 1000
-	}
-	switch {
-	case soak && length <= 4096:
-		return length
-	case soak:
-		return 300
-	}
-	return 6
-}
-
 // chunks feeds an answer byte by byte, so cut at every place at once, and in
 // two pieces.
 func chunks(f codec.Format, x Exchange) error {
@@ -179,7 +164,7 @@ func chunks(f codec.Format, x Exchange) error {
 		return err
 	}
 	body, want := []byte(x.Response), seenOf(resp)
-	stride := max(1, len(body)/cuts(len(body)))
+	stride := max(1, len(body)/6)
 	for cut := 0; cut <= len(body); cut += stride {
 		if err := feed(f, req, want, body[:cut], body[cut:]); err != nil {
 			return fmt.Errorf("cut at %d: %w", cut, err)
@@ -190,6 +175,36 @@ func chunks(f codec.Format, x Exchange) error {
 		pieces = append(pieces, body[i:i+1])
 	}
 	return feed(f, req, want, pieces...)
+}
+
+// requireAnyChunks feeds answers of exchanges in pieces of any sizes, some of them empty.
+func requireAnyChunks(t *testing.T, f codec.Format, exchanges []Exchange) {
+	type asked struct {
+		x    Exchange
+		req  *middleware.Request
+		want seen
+	}
+	var all []asked
+	for _, x := range exchanges {
+		if req, resp, err := answer(f, x); err == nil {
+			all = append(all, asked{x, req, seenOf(resp)})
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := all[rapid.IntRange(0, len(all)-1).Draw(t, "exchange")]
+		body := []byte(c.x.Response)
+		cuts := rapid.SliceOfN(rapid.IntRange(0, len(body)), 1, 20).Draw(t, "cuts")
+		slices.Sort(cuts)
+		var pieces [][]byte
+		start := 0
+		for _, cut := range append(cuts, len(body)) {
+			pieces = append(pieces, body[start:cut])
+			start = cut
+		}
+		if err := feed(f, c.req, c.want, pieces...); err != nil {
+			t.Fatalf("%s, cut at %v: %v", c.x.ID, cuts, err)
+		}
+	})
 }
 
 func feed(f codec.Format, req *middleware.Request, want seen, pieces ...[]byte) error {

@@ -577,13 +577,14 @@ func (s *stream) fold() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ends []rawjson.Value
+	var ends []item
 	for v := range output.Each() {
-		if _, err := answerItem(v); err != nil {
+		end, err := answerItem(v)
+		if err != nil {
 			return nil, err
 		}
 		if v.Kind() == rawjson.Object { // null and such are ignored
-			ends = append(ends, v)
+			ends = append(ends, end)
 		}
 	}
 	order := make([]int, len(s.items))
@@ -606,8 +607,8 @@ func (s *stream) fold() (*answer, error) {
 		}
 		begun = begun || !v.Exists() && s.items[i].sort == isOpaque
 	}
-	for _, v := range rest {
-		items, from = append(items, v), append(from, -1)
+	for _, end := range rest {
+		items, from = append(items, end.val), append(from, -1)
 	}
 	a, err := newAnswer(s, env, items)
 	if err == nil {
@@ -647,30 +648,37 @@ func (it *partialItem) value(end rawjson.Value) (rawjson.Value, error) {
 }
 
 // pair finds the copy of each item among the items at the end: the one with its call_id, else
-// with its id, else the next of its type. It returns the copies, absent for items without one,
-// and the items at the end without an event.
-func (s *stream) pair(ends []rawjson.Value) (copies, rest []rawjson.Value) {
-	names := func(typ, id, callID string) [3]string {
+// with its id, else the next of its type. Items of the same sort are paired first: where an item
+// was announced as another sort than it was done, the stream has two items with the id of one,
+// and the copy belongs to the one that was done. pair returns the copies, absent for items
+// without one, and the items at the end without an event.
+func (s *stream) pair(ends []item) (copies []rawjson.Value, rest []item) {
+	type name struct {
+		sort sort // isOpaque in the names of any sort
+		text string
+	}
+	names := func(sort sort, typ, id, callID string) [6]name {
 		if outputs[typ] != nil { // it repeats the call_id of a call
 			callID = ""
 		}
-		return [...]string{callID, id, typ}
+		return [...]name{{sort, callID}, {sort, id}, {sort, typ}, {text: callID}, {text: id}, {text: typ}}
 	}
 	copies = make([]rawjson.Value, len(s.items))
-	for n := range names("", "", "") {
-		left, taken := map[string][]rawjson.Value{}, map[rawjson.Value]bool{}
-		for _, v := range ends {
-			name := names(v.Get("type").Str(), v.Get("id").Str(), v.Get("call_id").Str())[n]
+	for n := range names(isOpaque, "", "", "") {
+		left, taken := map[name][]rawjson.Value{}, map[rawjson.Value]bool{}
+		for _, end := range ends {
+			v := end.val
+			name := names(end.sort, v.Get("type").Str(), v.Get("id").Str(), v.Get("call_id").Str())[n]
 			left[name] = append(left[name], v)
 		}
 		for i, it := range s.items {
-			name := names(it.typ, it.id, it.callID)[n]
-			if same := left[name]; !copies[i].Exists() && name != "" && len(same) > 0 {
+			name := names(it.sort, it.typ, it.id, it.callID)[n]
+			if same := left[name]; !copies[i].Exists() && name.text != "" && len(same) > 0 {
 				copies[i], left[name] = same[0], same[1:]
 				taken[same[0]] = true
 			}
 		}
-		ends = slices.DeleteFunc(ends, func(v rawjson.Value) bool { return taken[v] })
+		ends = slices.DeleteFunc(ends, func(end item) bool { return taken[end.val] })
 	}
 	return copies, ends
 }

@@ -175,6 +175,53 @@ func TestStreamsInAnotherOrder(t *testing.T) {
 	}
 }
 
+// The end belongs to the item that was done, not to one that was announced as another
+// sort with the same id: its text and its call are in the answer once.
+func TestItemsAnnouncedAsAnotherSort(t *testing.T) {
+	t.Parallel()
+	stranger := func(id string) string {
+		return `{"type":"response.output_item.added","output_index":0,"item":{"id":"` + id + `","type":"assistant","status":"in_progress"}}`
+	}
+	done := func(item string) string {
+		return `{"type":"response.output_item.done","output_index":0,"item":` + item + `}`
+	}
+	end := func(items string) string {
+		return `{"type":"response.completed","response":{"status":"completed","output":[` + items + `]}}`
+	}
+	withoutID := strings.Replace(plainMessage, `"id":"msg",`, "", 1)
+	require.NotEqual(t, plainMessage, withoutID)
+	const approval = `{"id":"a","type":"mcp_approval_request","server_label":"l","name":"pay","arguments":"{}"}`
+	for name, c := range map[string]struct {
+		body  string
+		text  string
+		calls int
+	}{
+		"a message":                     {eventStream(stranger("msg"), done(plainMessage), end(plainMessage)), "Hi.", 0},
+		"a message done without its id": {eventStream(stranger("msg"), done(withoutID), end(plainMessage)), "Hi.", 0},
+		"a message that is not done":    {eventStream(stranger("msg"), end(plainMessage)), "Hi.", 0},
+		"a call":                        {eventStream(stranger("fc"), done(plainCall), end(plainCall)), "", 1},
+		"a call known by its id alone":  {eventStream(stranger("a"), done(approval), end(approval)), "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp := decodeResponse(t, c.body)
+			require.Equal(t, c.text, resp.Message.Text())
+			require.Len(t, resp.Message.ToolCalls, c.calls)
+			out, err := format.EncodeResponse(resp)
+			require.NoError(t, err)
+			again := decodeResponse(t, string(out)).Message
+			require.Equal(t, c.text, again.Text())
+			require.Len(t, again.ToolCalls, c.calls)
+			resp.Message.Parts = append(resp.Message.Parts, middleware.Part{Text: " More."})
+			out, err = format.EncodeResponse(resp)
+			require.NoError(t, err)
+			again = decodeResponse(t, string(out)).Message
+			require.Equal(t, c.text+" More.", again.Text())
+			require.Len(t, again.ToolCalls, c.calls)
+		})
+	}
+}
+
 // Comments, [DONE], CRLF, events without names or numbers and of unknown types do not stop the
 // reader and hold nothing back. After a call everything is written anew.
 func TestFramings(t *testing.T) {
