@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
@@ -79,8 +80,10 @@ func TestOtherCase(t *testing.T) {
 		"by no schema of a value":    {`{"allOf":[{"properties":{"a":{"type":"object"}}},{"properties":{"a":{"properties":{"id":{}}}}}]}`, `{"a":{"ID":5}}`, "/a/ID", "id"},
 		"in a recursive schema": {`{"$ref":"#/$defs/t","$defs":{"t":{"properties":{"t":{"$ref":"#/$defs/t"}},"allOf":[{"properties":{"t":{"properties":{"id":{}}}}}]}}}`,
 			`{"t":{"t":{"t":{"ID":1}}}}`, "/t/t/t/ID", "id"},
-		"by the names": {`{"properties":{"a":{}},"propertyNames":{"enum":["a","A"]}}`, `{"A":2}`, "", ""},
-		"twins":        {`{"properties":{"a":{}}}`, `{"b":2,"B":1}`, "", ""},
+		"by the names":                    {`{"properties":{"a":{}},"propertyNames":{"enum":["a","A"]}}`, `{"A":2}`, "", ""},
+		"by a branch that does not apply": {`{"anyOf":[{"additionalProperties":{"type":"number"}},{"properties":{"id":{}}}]}`, `{"ID":5}`, "/ID", "id"},
+		"below one":                       {`{"anyOf":[{"properties":{"v":{}}},{"properties":{"v":{"properties":{"id":{}}}}}]}`, `{"v":{"ID":5}}`, "/v/ID", "id"},
+		"twins":                           {`{"properties":{"a":{}}}`, `{"b":2,"B":1}`, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,6 +94,9 @@ func TestOtherCase(t *testing.T) {
 				want = []string{fmt.Sprintf(issue, c.at, c.declared, c.declared)}
 			}
 			require.Equal(t, want, texts(schema.OtherCase(read, parse(t, c.args), false, "code")))
+			compiled, err := schema.Compile([]byte(c.schema), schema.Options{})
+			require.NoError(t, err)
+			require.False(t, want != nil && compiled.SurelyValid(c.args, rawjson.Limits{}, schema.AllowEmpty, true))
 		})
 	}
 }
