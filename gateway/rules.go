@@ -175,8 +175,11 @@ func (h hook) Check(ctx context.Context, c *argsvalidate.Call) (issues []middlew
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(h.Timeout)/time.Duration(1+len(c.Siblings)))
 	defer cancel()
 	client, _ := ctx.Value(clientName{}).(string)
-	body, _ := json.Marshal(map[string]any{"client": cmp.Or(client, h.of.client), "upstream": h.of.name(),
+	body, err := json.Marshal(map[string]any{"client": cmp.Or(client, h.of.client), "upstream": h.of.name(),
 		"tool": map[string]any{"name": c.Name, "parameters": c.Tool.Parameters}, "call": map[string]any{"id": c.ID, "arguments": json.RawMessage(c.Arguments)}})
+	if err != nil { // the arguments are nested too deeply
+		return nil, err
+	}
 	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body)) // the URL is valid
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := h.base.RoundTrip(r)
@@ -196,7 +199,8 @@ func (h hook) Check(ctx context.Context, c *argsvalidate.Call) (issues []middlew
 		if !strings.HasPrefix(f.Pointer, "/") || len(f.Pointer) > maxHookText {
 			f.Pointer = ""
 		}
-		issues = append(issues, middleware.Issue{Pointer: f.Pointer, Message: text.Clip(text.Defuse(text.OneLine(cmp.Or(f.Message, "not allowed"))), maxHookText)})
+		clean := func(s string) string { return text.Clip(text.Defuse(text.OneLine(s)), maxHookText) }
+		issues = append(issues, middleware.Issue{Pointer: clean(f.Pointer), Message: clean(cmp.Or(f.Message, "not allowed"))})
 	}
 	return issues, nil
 }

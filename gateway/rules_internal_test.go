@@ -44,10 +44,26 @@ func TestHookText(t *testing.T) {
 		strings.Repeat("x", 600):    strings.Repeat("x", maxHookText-3) + "…",
 	} {
 		base := roundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"findings": [{"message": "` + text + `"}]}`))}, nil
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"findings": [{"message": "` + text + `"}, {"pointer": "/` + text + `"}]}`))}, nil
 		})
 		issues, err := hook{Hook: Hook{Timeout: Duration(time.Minute)}, base: base}.Check(t.Context(), &argsvalidate.Call{ToolCall: middleware.ToolCall{Arguments: "{}"}})
 		require.NoError(t, err)
-		require.Equal(t, []middleware.Issue{{Message: want}}, issues)
+		pointer := "/" + want
+		if len(text) > maxHookText {
+			pointer = ""
+		}
+		require.Equal(t, []middleware.Issue{{Message: want}, {Pointer: pointer, Message: "not allowed"}}, issues)
 	}
+}
+
+// TestHookIsNotAskedWithoutArguments holds that arguments that cannot be encoded are an error, and that the hook then gets no request.
+func TestHookIsNotAskedWithoutArguments(t *testing.T) {
+	t.Parallel()
+	base := roundTripper(func(*http.Request) (*http.Response, error) {
+		t.Error("asked")
+		return nil, io.EOF
+	})
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	_, err := hook{Hook: Hook{Timeout: Duration(time.Minute)}, base: base}.Check(t.Context(), &argsvalidate.Call{ToolCall: middleware.ToolCall{Arguments: deep}})
+	require.ErrorContains(t, err, "depth")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -156,8 +157,23 @@ func (d *directWriter) put(b []byte, more bool) bool {
 	if ok := d.write(b); !ok || !more {
 		return ok && d.flush()
 	}
-	d.late = time.AfterFunc(moreDelay, func() { d.put(nil, false) })
+	d.late = time.AfterFunc(moreDelay, d.flushLate)
 	return true
+}
+
+// flushLate flushes bytes that no others have followed. It runs in a goroutine of the timer, where a
+// panic would end the program: it makes a panic the error of the response.
+func (d *directWriter) flushLate() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer func() {
+		if value := recover(); value != nil {
+			d.check(&Panic{Value: value, Stack: debug.Stack()})
+		}
+	}()
+	if d.write(nil) {
+		d.flush()
+	}
 }
 
 // write writes b, which the client gets with the next flush. The caller holds d.mu.

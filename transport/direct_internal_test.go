@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -78,4 +79,27 @@ func TestDirectWriterWaitsForMore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// unflushable is a client whose Flush panics.
+type unflushable struct{ *httptest.ResponseRecorder }
+
+func (unflushable) Flush() { panic("flush") }
+
+// TestDirectWriterWhoseLateFlushPanics: the panic is in a timer's goroutine, and ends the response only.
+func TestDirectWriterWhoseLateFlushPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		base := baseFunc(func(r *http.Request) (*http.Response, error) {
+			d := &directWriter{client: proxy.ClientOf(r.Context()), ctx: r.Context(), cancel: cancel}
+			d.client.Begin(&http.Response{StatusCode: http.StatusOK, Header: http.Header{}})
+			require.True(t, d.put([]byte("a"), true))
+			<-ctx.Done()
+			require.False(t, d.wait())
+			require.ErrorAs(t, d.err, new(*Panic))
+			return nil, proxy.ErrSent
+		})
+		proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, nil).ServeHTTP(unflushable{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, "/", nil))
+	})
 }

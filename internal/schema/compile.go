@@ -52,6 +52,7 @@ func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 		s.notes = append(s.notes, clip("schema has a key more than once, and the last one applies: "+duplicates[0].Pointer(), 2*maxQuoted))
 	}
 	s.view = sync.OnceValue(func() *view.View { return view.New(doc) })
+	s.spellings = sync.OnceValue(func() map[string]string { return spellings(doc.Root()) })
 	return s, nil
 }
 

@@ -24,15 +24,17 @@ type eval struct {
 	text    string
 	limits  rawjson.Limits
 	empties Empties
-	strict  bool // SurelyValid: a key that a schema does not declare beside those that it declares ends the reading
 	parsed  bool // the text is known to be JSON without duplicate keys
 	collect bool // all faults are wanted
 	tracked bool // scope is needed: the schema has dynamic references
 	stopped bool // the result is unknown: too much work, or the text is not JSON
 	nameOf  int  // the value of the member whose name is read, -1 for none
-	faults  []fault
-	scope   []*node // the schemas around the current one, outermost first
-	depth   int     // of schemas that apply to one value
+
+	spellings func() map[string]string // of the Schema, for SurelyValid with declared; else nil
+
+	faults []fault
+	scope  []*node // the schemas around the current one, outermost first
+	depth  int     // of schemas that apply to one value
 
 	mistyped   *node // the last schema that wanted another type
 	mistypedAt int
@@ -462,7 +464,7 @@ func (e *eval) members(n *node, at, depth int, seen *marks, undeclared *nameSet)
 			duplicate = declared.has(p)
 			declared[p>>6] |= 1 << (p & 63)
 			sub, must = n.props[p].schema, n.props[p].must
-		} else if e.strict && len(n.props) > 0 {
+		} else if e.spellings != nil && (len(n.props) > 0 || e.otherCase(key)) {
 			return e.giveUp()
 		} else if undeclared != nil {
 			duplicate = undeclared.add(key)
@@ -486,6 +488,33 @@ func (e *eval) members(n *node, at, depth int, seen *marks, undeclared *nameSet)
 		valid = e.check(false, n, "additionalProperties", at)
 	}
 	return i + 1, e.wholeObject(n, declared, count, at, depth-1, seen) && valid
+}
+
+// otherCase reports whether any schema declares a property that differs from key in letter case only.
+func (e *eval) otherCase(key string) bool {
+	name, declared := e.spellings()[rawjson.Fold(key)]
+	return declared && name != key
+}
+
+// spellings returns the names in "properties" anywhere in a schema, by their folded forms. A form
+// that several names have has "", as the name "" has.
+func spellings(schema rawjson.Value) map[string]string {
+	known := map[string]string{}
+	var walk func(v rawjson.Value)
+	walk = func(v rawjson.Value) {
+		for p := range v.Get("properties").Each() {
+			name, folded := p.Key(), rawjson.Fold(p.Key())
+			if other, seen := known[folded]; seen && other != name {
+				name = ""
+			}
+			known[folded] = name
+		}
+		for sub := range v.Each() {
+			walk(sub)
+		}
+	}
+	walk(schema)
+	return known
 }
 
 // wholeObject checks required, the count of members and dependencies.
@@ -934,7 +963,7 @@ const maxSureDepth = 512
 
 // SurelyValid reports whether text is one JSON object within limits, without
 // duplicate keys and without the empties, that is valid. With declared it is false too
-// for an undeclared key beside declared properties. If it is false, parse
+// for an undeclared key beside declared properties, and for one that OtherCase may report. If it is false, parse
 // the text and call Validate. It reads the text once, stops at the first fault,
 // and allocates nothing for most schemas.
 func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties, declared bool) bool {
@@ -942,7 +971,10 @@ func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties
 	if len(text) > limits.Bytes || limits.Depth > maxSureDepth {
 		return false
 	}
-	e := eval{text: text, limits: limits, empties: empties, strict: declared, tracked: s.tracked, nameOf: -1, work: linear(len(text))}
+	e := eval{text: text, limits: limits, empties: empties, tracked: s.tracked, nameOf: -1, work: linear(len(text))}
+	if declared {
+		e.spellings = s.spellings
+	}
 	at := e.space(0)
 	if at >= len(text) || text[at] != '{' {
 		return false

@@ -326,6 +326,11 @@ func TestSurelyValid(t *testing.T) {
 	s, err := Compile([]byte(`{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}`), Options{})
 	require.NoError(t, err)
 	require.False(t, s.SurelyValid(`{"b":null}`, rawjson.Limits{}, RefuseOptional, false), "the other branch declares it")
+	s, err = Compile([]byte(`{"anyOf":[{"additionalProperties":{"type":"number"}},{"properties":{"id":{}}}]}`), Options{})
+	require.NoError(t, err)
+	for args, surely := range map[string]bool{`{"id":5}`: true, `{"b":5,"c":5}`: true, `{"ID":5}`: false} {
+		require.Equal(t, surely, s.SurelyValid(args, rawjson.Limits{}, AllowEmpty, true), args)
+	}
 }
 
 // A Go int64 has bounds that no float64 stands for.

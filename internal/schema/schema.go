@@ -73,7 +73,8 @@ type Schema struct {
 	view         func() *view.View // of the schema as its author wrote it, read by the first call
 	compiledText rawjson.Value     // for the text of issues
 	root         *node
-	tracked      bool // there are dynamic references
+	tracked      bool                     // there are dynamic references
+	spellings    func() map[string]string // see there; read by the first call that needs it
 	notes        []string
 
 	patterns   map[string]*regexp.Regexp

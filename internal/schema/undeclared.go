@@ -13,7 +13,7 @@ import (
 // and has no keyword about others. Free-form objects have none. At most 1,000 are
 // returned, in the order of the instance.
 func Undeclared(schema *view.View, instance rawjson.Value, code string) []middleware.Issue {
-	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}}
+	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, unions: map[string]*view.Node{}}
 	u.value(instance, schema.Root(), "")
 	return u.issues
 }
@@ -21,10 +21,11 @@ func Undeclared(schema *view.View, instance rawjson.Value, code string) []middle
 // OtherCase returns an issue of the given code for each undeclared member whose key differs
 // in letter case only from a declared property: encoding/json decodes it into the field of
 // that property, whose schema has not validated it. A key that a pattern of the schema
-// matches is declared. With twins a key that differs so from an earlier undeclared key of its
+// matches, or that an enum of propertyNames lists, is declared. With twins a key that differs so from an earlier undeclared key of its
 // object is an issue too. At most 1,000 are returned, in the order of the instance.
 func OtherCase(schema *view.View, instance rawjson.Value, twins bool, code string) []middleware.Issue {
-	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, folds: true, twins: twins, patterns: map[string]pattern{}}
+	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, unions: map[string]*view.Node{},
+		folds: true, twins: twins, patterns: map[string]pattern{}}
 	u.value(instance, schema.Root(), "")
 	return u.issues
 }
@@ -34,6 +35,7 @@ type undeclaredWalk struct {
 	code         string
 	issues       []middleware.Issue
 	known        map[*view.Node]*properties // of each schema, read once for all elements of a list
+	unions       map[string]*view.Node      // of the schemas with these IDs
 	folds, twins bool                       // only keys in another letter case are issues
 	patterns     map[string]pattern         // by their texts
 }
@@ -41,19 +43,40 @@ type undeclaredWalk struct {
 // properties is what an object schema declares.
 type properties struct {
 	*view.Declared
-	all   []*view.Node // the schemas that declare them
-	open  bool         // it lists some, and has no keyword about others
-	tuple int          // elements that have a schema of their own
+	all   []*view.Node    // the schemas that declare them
+	open  bool            // it lists some, and has no keyword about others
+	tuple int             // elements that have a schema of their own
+	names map[string]bool // those that an enum of propertyNames lists
 	below map[string]*view.Node
 }
 
-// step returns the schema of a child, which is looked for once.
-func (p *properties) step(seg string) *view.Node {
-	next, known := p.below[seg]
-	if !known {
-		next = view.Step(p.all, seg)
-		p.below[seg] = next
+// otherNames stands in below for all names that no schema declares. It is no text of JSON.
+const otherNames = "\xff"
+
+// step returns the schema of a child, which is looked for once. If several schemas describe the
+// child, it is a schema with these branches. The same branches are one schema, so that a recursive
+// schema has few of them.
+func (u *undeclaredWalk) step(p *properties, seg string) *view.Node {
+	if !p.Has(seg) && rawjson.Index(seg) < 0 {
+		seg = otherNames
 	}
+	if next, known := p.below[seg]; known {
+		return next
+	}
+	all := view.Steps(p.all, seg)
+	var ids []byte
+	for _, n := range all {
+		ids = strconv.AppendInt(append(ids, ' '), int64(n.ID), 10)
+	}
+	next := u.unions[string(ids)]
+	switch {
+	case len(all) == 1:
+		next = all[0]
+	case next == nil && len(all) > 1:
+		next = &view.Node{AllOf: all}
+		u.unions[string(ids)] = next
+	}
+	p.below[seg] = next
 	return next
 }
 
@@ -91,7 +114,7 @@ func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 			if !object { // all elements after a tuple have the same schema
 				seg = strconv.Itoa(min(i-1, p.tuple))
 			}
-			u.value(child, p.step(seg), at)
+			u.value(child, u.step(p, seg), at)
 		}
 	}
 }
@@ -115,7 +138,7 @@ func (u *undeclaredWalk) otherCase(p *properties, key string, earlier map[string
 	names, twin := p.Folded(folded, rawjson.Fold), earlier[folded]
 	earlier[folded] = u.twins
 	switch {
-	case p.Has(key), p.Requires(key), len(names) == 0 && !twin, u.matches(p, key):
+	case p.Has(key), p.Requires(key), p.names[key], len(names) == 0 && !twin, u.matches(p, key):
 		return ""
 	case len(names) == 0:
 		return "this key differs in letter case only from another key of this object; send one of them"
@@ -150,10 +173,13 @@ func (u *undeclaredWalk) matches(p *properties, key string) bool {
 func (u *undeclaredWalk) properties(s *view.Node) *properties {
 	p := u.known[s]
 	if p == nil {
-		p = &properties{all: s.Speaking(), below: map[string]*view.Node{}}
+		p = &properties{all: s.Speaking(), names: map[string]bool{}, below: map[string]*view.Node{}}
 		p.Declared = view.DeclaredBy(p.all)
 		p.open = len(view.DeclaredBy(s.Alternatives()).Names) > 0
 		for _, a := range p.all {
+			for name := range a.Get("propertyNames").Get("enum").Each() {
+				p.names[name.Str()] = true
+			}
 			p.tuple = max(p.tuple, len(a.Prefix))
 			p.open = p.open && a.Rest == nil && !a.Get("patternProperties").Exists() && !a.Get("unevaluatedProperties").Exists()
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
@@ -60,19 +61,29 @@ func TestOtherCase(t *testing.T) {
 		schema, args string
 		at, declared string
 	}{
-		"as declared":            {`{"properties":{"a":{}}}`, `{"a":1,"b":2}`, "", ""},
-		"another case":           {`{"properties":{"a":{}}}`, `{"a":1,"A":2}`, "/A", "a"},
-		"with a rule for others": {`{"properties":{"a":{}},"additionalProperties":{"type":"integer"}}`, `{"A":2}`, "/A", "a"},
-		"in a map":               {`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"A":2}}`, "/x/A", "a"},
-		"keys of a map":          {`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"a":2},"X":{"a":1}}`, "", ""},
-		"both are declared":      {`{"properties":{"a":{},"A":{}}}`, `{"A":2}`, "", ""},
-		"the other by a branch":  {`{"properties":{"a":{}},"if":{},"then":{"properties":{"A":{}}}}`, `{"A":2}`, "", ""},
-		"the other is required":  {`{"properties":{"a":{}},"required":["A"]}`, `{"A":2}`, "", ""},
-		"by a branch":            {`{"anyOf":[{"properties":{"b":{}}},{"properties":{"a":{}}}]}`, `{"A":2}`, "/A", "a"},
-		"by a pattern":           {`{"properties":{"a":{}},"patternProperties":{"^\\cA|^[A-Z]$":{}}}`, `{"A":2}`, "", ""},
-		"by no pattern":          {`{"properties":{"a":{}},"patternProperties":{"^[a-z]":{}}}`, `{"A":2}`, "/A", "a"},
-		"an unknown pattern":     {`{"properties":{"a":{}},"patternProperties":{"^(?!x)":{}}}`, `{"A":2}`, "", ""},
-		"twins":                  {`{"properties":{"a":{}}}`, `{"b":2,"B":1}`, "", ""},
+		"as declared":                     {`{"properties":{"a":{}}}`, `{"a":1,"b":2}`, "", ""},
+		"another case":                    {`{"properties":{"a":{}}}`, `{"a":1,"A":2}`, "/A", "a"},
+		"with a rule for others":          {`{"properties":{"a":{}},"additionalProperties":{"type":"integer"}}`, `{"A":2}`, "/A", "a"},
+		"in a map":                        {`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"A":2}}`, "/x/A", "a"},
+		"keys of a map":                   {`{"additionalProperties":{"properties":{"a":{}}}}`, `{"x":{"a":2},"X":{"a":1}}`, "", ""},
+		"both are declared":               {`{"properties":{"a":{},"A":{}}}`, `{"A":2}`, "", ""},
+		"the other by a branch":           {`{"properties":{"a":{}},"if":{},"then":{"properties":{"A":{}}}}`, `{"A":2}`, "", ""},
+		"the other is required":           {`{"properties":{"a":{}},"required":["A"]}`, `{"A":2}`, "", ""},
+		"by a branch":                     {`{"anyOf":[{"properties":{"b":{}}},{"properties":{"a":{}}}]}`, `{"A":2}`, "/A", "a"},
+		"by a pattern":                    {`{"properties":{"a":{}},"patternProperties":{"^\\cA|^[A-Z]$":{}}}`, `{"A":2}`, "", ""},
+		"by no pattern":                   {`{"properties":{"a":{}},"patternProperties":{"^[a-z]":{}}}`, `{"A":2}`, "/A", "a"},
+		"an unknown pattern":              {`{"properties":{"a":{}},"patternProperties":{"^(?!x)":{}}}`, `{"A":2}`, "", ""},
+		"by the second schema of a value": {`{"allOf":[{"properties":{"a":{"properties":{"id":{}}}}},{"properties":{"a":{"properties":{"ID":{}}}}}]}`, `{"a":{"ID":5}}`, "", ""},
+		"by a branch below": {`{"properties":{"v":{"properties":{"id":{}}}},"oneOf":[{"properties":{"k":{"const":1}}},{"properties":{"k":{"const":2},"v":{"properties":{"ID":{}}}}}]}`,
+			`{"k":2,"v":{"ID":1}}`, "", ""},
+		"by a rule for others below": {`{"anyOf":[{"properties":{"v":{"properties":{"id":{}}}}},{"additionalProperties":{"properties":{"ID":{}}}}]}`, `{"v":{"ID":1}}`, "", ""},
+		"by no schema of a value":    {`{"allOf":[{"properties":{"a":{"type":"object"}}},{"properties":{"a":{"properties":{"id":{}}}}}]}`, `{"a":{"ID":5}}`, "/a/ID", "id"},
+		"in a recursive schema": {`{"$ref":"#/$defs/t","$defs":{"t":{"properties":{"t":{"$ref":"#/$defs/t"}},"allOf":[{"properties":{"t":{"properties":{"id":{}}}}}]}}}`,
+			`{"t":{"t":{"t":{"ID":1}}}}`, "/t/t/t/ID", "id"},
+		"by the names":                    {`{"properties":{"a":{}},"propertyNames":{"enum":["a","A"]}}`, `{"A":2}`, "", ""},
+		"by a branch that does not apply": {`{"anyOf":[{"additionalProperties":{"type":"number"}},{"properties":{"id":{}}}]}`, `{"ID":5}`, "/ID", "id"},
+		"below one":                       {`{"anyOf":[{"properties":{"v":{}}},{"properties":{"v":{"properties":{"id":{}}}}}]}`, `{"v":{"ID":5}}`, "/v/ID", "id"},
+		"twins":                           {`{"properties":{"a":{}}}`, `{"b":2,"B":1}`, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,6 +94,9 @@ func TestOtherCase(t *testing.T) {
 				want = []string{fmt.Sprintf(issue, c.at, c.declared, c.declared)}
 			}
 			require.Equal(t, want, texts(schema.OtherCase(read, parse(t, c.args), false, "code")))
+			compiled, err := schema.Compile([]byte(c.schema), schema.Options{})
+			require.NoError(t, err)
+			require.False(t, want != nil && compiled.SurelyValid(c.args, rawjson.Limits{}, schema.AllowEmpty, true))
 		})
 	}
 }

@@ -137,10 +137,8 @@ func (n *Node) Child(seg string) *Node {
 
 // Step returns the schema of a property or an element: from the first of n's alternatives
 // that names it, else the first schema for other properties.
-func (n *Node) Step(seg string) *Node { return Step(n.Alternatives(), seg) }
-
-// Step is Node.Step among these schemas.
-func Step(alternatives []*Node, seg string) *Node {
+func (n *Node) Step(seg string) *Node {
+	alternatives := n.Alternatives()
 	for _, a := range alternatives {
 		if next := a.Child(seg); next != nil {
 			return next
@@ -152,4 +150,19 @@ func Step(alternatives []*Node, seg string) *Node {
 		}
 	}
 	return nil
+}
+
+// Steps returns the schemas that alternatives have for a property or an element: each its own for
+// that, else its own for other properties.
+func Steps(alternatives []*Node, seg string) (next []*Node) {
+	for _, a := range alternatives {
+		child := a.Child(seg)
+		if child == nil {
+			child = a.Rest
+		}
+		if child != nil && child.Value.Kind() == rawjson.Object {
+			next = append(next, child)
+		}
+	}
+	return next
 }

@@ -80,9 +80,11 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if refusal := e.refuseUnread(text, text); m.text == "" && refusal != "" {
-		_, _ = io.Copy(io.Discard, r.Body) // the client reads a response after it has sent all
-		return response(r, http.StatusBadRequest, refusal), nil
+	if m.text == "" {
+		if refusal := e.refuseUnread(text, text); refusal != "" {
+			_, _ = io.Copy(io.Discard, r.Body) // the client reads a response after it has sent all
+			return response(r, http.StatusBadRequest, refusal), nil
+		}
 	}
 	var made *entry
 	if c, ok := m.asCall(); ok {

@@ -29,14 +29,19 @@ type message struct {
 }
 
 // read reads a message. ok is false for a text that is not one JSON object
-// within the limits, such as a batch, or that some servers read differently.
+// within the limits, such as a batch, or that some servers read differently, and for a call without
+// an id, which has no response.
 func read(text string) (m message, ok bool) {
 	doc, err := rawjson.Parse(text, mcpcheck.Limits)
 	if err != nil || doc.Root().Kind() != rawjson.Object || ambiguous(doc.Root(), "id", "method", "params") {
 		return message{}, false
 	}
 	root := doc.Root()
-	return message{text: text, id: idOf(root.Get("id")), method: root.Get("method").Str(), root: root}, true
+	m = message{text: text, id: idOf(root.Get("id")), method: root.Get("method").Str(), root: root}
+	if m.method == methodCall && m.id == "" {
+		return message{}, false
+	}
+	return m, true
 }
 
 // idOf returns an id in a form in which equal ids are equal: a number as it is
@@ -71,8 +76,14 @@ func ambiguous(object rawjson.Value, keys ...string) bool {
 	return false
 }
 
-// callWord is the method of a call, in a text that may not be JSON.
-var callWord = regexp.MustCompile(`"tools\\?/call"`)
+// callWord is the method of a call in any spelling of JSON, in a text that may not be JSON.
+var callWord = func() *regexp.Regexp {
+	word := ""
+	for _, b := range []byte(methodCall) {
+		word += fmt.Sprintf(`(?:%c|\\u00(?i:%02x))`, b, b)
+	}
+	return regexp.MustCompile(`"` + strings.Replace(word, "/", `\\?/`, 1) + `"`)
+}()
 
 // lastID is the id of a message that ends with it.
 var lastID = regexp.MustCompile(`"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
@@ -101,7 +112,7 @@ func (c *checker) refuseUnread(text, end []byte) string {
 	} else if found := lastID.FindSubmatch(end[max(0, len(end)-maxEnd):]); found != nil {
 		id = string(found[1])
 	}
-	return failure(id, codeUnchecked, "a message that is longer than 16 MiB, nested too deeply, not JSON, or has capital letters in \"method\", \"params\" or \"id\""+unread+"send a shorter or simpler call")
+	return failure(id, codeUnchecked, "a message that is longer than 16 MiB, nested too deeply, not JSON, has capital letters in \"method\", \"params\" or \"id\", or has no id"+unread+"send a shorter or simpler call with an id")
 }
 
 // unread is what refuseUnread says.

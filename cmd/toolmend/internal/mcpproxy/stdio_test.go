@@ -349,8 +349,10 @@ func TestFormsOfCalls(t *testing.T) {
 		"no arguments that it needs":   {call(`{"name":"add"}`), ""},
 		"a duplicate key":              {call(`{"name":"add","arguments":{"ids":[1],"ids":[2]}}`), ""},
 		"two arguments":                {call(`{"name":"add","arguments":{"ids":"x"},"arguments":{"ids":"[1]"}}`), call(`{"name":"add","arguments":{"ids":"x"},"arguments":{"ids":[1]}}`)},
-		"an id that is null":           {`{"id":null,"method":"tools/call","params":{"name":"add"}}`, `{"id":null,"method":"tools/call","params":{"name":"add"}}`},
-		"a notification":               {`{"method":"tools/call","params":{"name":"add"}}`, `{"method":"tools/call","params":{"name":"add"}}`},
+		"an id that is null":           {`{"id":null,"method":"tools/call","params":{"name":"add"}}`, ""},
+		"an id that is an object":      {`{"id":{},"method":"tools/call","params":{"name":"add"}}`, ""},
+		"a call without an id":         {`{"method":"tools/call","params":{"name":"add"}}`, ""},
+		"a notification":               {`{"method":"notifications/x"}`, `{"method":"notifications/x"}`},
 		"a name that is not a string":  {call(`{"name":7,"arguments":{}}`), call(`{"name":7,"arguments":{}}`)},
 		"parameters that are a list":   {call(`["add"]`), call(`["add"]`)},
 		"a tool that it does not list": {call(`{"name":"renamed","arguments":{"x":"1"}}`), call(`{"name":"renamed","arguments":{"x":"1"}}`)},
@@ -368,7 +370,7 @@ func TestFormsOfCalls(t *testing.T) {
 			require.Equal(t, c.want, r.server.got()[0], name)
 			reply := r.client.got()[0]
 			require.Equal(t, c.want == "", strings.Contains(reply, `"isError":true`) || strings.Contains(reply, `"code":-32000`), name)
-			require.Equal(t, c.want == "", strings.Contains(reply, `"id":1,`), name)
+			require.Equal(t, c.want == "", strings.Contains(reply, `"id":1,`) || strings.Contains(reply, `"id":null,`), name)
 			r.close()
 		})
 	}
@@ -450,11 +452,15 @@ func TestLongAndDeepLines(t *testing.T) {
 			`{"params":{"arguments":"` + strings.Repeat("x", mcpcheck.Limits.Bytes) + `"},"method":"tools/call","id":1}`,
 			`{"method":"tools/call","params":{"arguments":"` + strings.Repeat("x", mcpcheck.Limits.Bytes) + `"},"id":1}`,
 			`{"id":1,"method":"ping","Method":"tools/call","params":{"name":"add"}}`,
-			`[` + callOf("1", "add", `{}`) + `]`, "", "\x00\xff", `{"id":{}}`, "null",
+			`[` + callOf("1", "add", `{}`) + `]`,
+			`[{"id":1,"method":"tools\u002fcall","params":{"name":"add"}}]`,
+			`{"id":1,"Method":"tools\u002Fc\u0061ll","params":{"name":"add"}}`,
+			`{"id":1,"Method":"tools\/call","params":{"name":"add"}}`,
+			"", "\x00\xff", `{"id":{}}`, "null", `{"method":"notifications/x"}`, `{"id":1,"Method":"tools\u002fcalls"}`,
 		} {
 			r.says(line)
 			switch got := r.client.got()[0]; {
-			case i <= 8:
+			case i <= 11:
 				require.Contains(t, got, `"id":1,"error":{"code":-32000,"message":"`, i)
 				require.Equal(t, []string{""}, r.server.got(), i)
 			default:
