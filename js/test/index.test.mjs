@@ -79,6 +79,7 @@ test("validate", async () => {
   assert.deepEqual([v.ok, v.issues[0].pointer], [false, "/n"]);
   assert.match(v.reply, /at most 99/);
   assert.equal((await validate(tool, "[")).ok, false);
+  await assert.rejects(validate(tool, "é".repeat(33 << 20)), /larger than the limit/); // of bytes
 });
 
 test("500 at once, and a slow one", async () => {
@@ -110,6 +111,13 @@ test("a stream", async () => {
   };
   await new Stack().step({ messages: [{ role: "user", parts: [{ text: "hi" }] }], tools, ask, onEvent: (e) => seen.push(e.kind) });
   assert.deepEqual(seen, ["text", "text", "text", "reset", "text", "text", "text", "tool_call"]);
+});
+
+test("a consumer of events that throws", async () => {
+  const own = new Error("closed");
+  const ask = (a) => new Promise(() => (a.emit("text", "a"), a.emit("text", "b")));
+  const onEvent = () => { throw own; };
+  await assert.rejects(new Stack().step({ messages: [], tools, ask, onEvent }), (e) => e === own);
 });
 
 test("the caller's asynchronous context", async () => {
@@ -155,6 +163,14 @@ test("a crash, and the end of the program", { skip: process.platform === "win32"
     console.log((await validate(tool, {})).ok);`);
   assert.match(out.stdout, /^Ended toolmend: the child process ended with SIGKILL\ntrue\n$/, out.stderr);
   assert.equal(out.status, 0); // an idle child keeps no program alive
+});
+
+test("a child that ends within a frame", { skip: process.platform === "win32" }, async () => {
+  for (const [line, why] of [['{"type":"resu', /code 3/], ['{"type":"resu\\n', /not a frame/]]) {
+    const binary = join(folder, `fake${line.length}`);
+    writeFileSync(binary, `#!/bin/sh\nread a\nread b\nprintf '${line}'\nexit 3`, { mode: 0o700 });
+    await assert.rejects(new Stack({ binary }).validate(tool, {}), (e) => e.name === "Ended" && why.test(e.message));
+  }
 });
 
 test("another release", () => {
