@@ -285,9 +285,9 @@ export const originOf = (m) => (m.native?.dialect === "host" ? [m.native.raw[0],
 
 // A tool in the form of OpenAI, Anthropic, MCP or the protocol.
 export function toolToWire(tool) {
-  const f = tool.function ?? tool;
+  const f = tool.function ?? tool.custom ?? tool;
   const parameters = f.parameters ?? f.input_schema ?? f.inputSchema;
   const name = f.name ?? tool.type;
-  if (!parameters && (tool.type ?? "function") !== "function") return { name, kind: "hosted" }; // the provider runs it
+  if (!parameters && (tool.type ?? "function") !== "function") return { name, kind: tool.type === "custom" ? "custom" : "hosted" }; // free text; or the provider runs it
   return { name, description: f.description ?? "", parameters: parameters ?? { type: "object" }, ...(tool.destructive && { destructive: true }) };
 }

@@ -103,6 +103,33 @@ test("abort", async () => {
   assert.ok(ended);
 });
 
+test("settings of Chat Completions", async () => {
+  const seen = [];
+  const call = async (messages, tools, settings) => {
+    seen.push([settings.stop, settings.max_completion_tokens, settings.max_tokens]);
+    return { choices: [{ message: turn(1, '{"n":1}'), finish_reason: seen.length > 1 ? "stop" : "length" }] };
+  };
+  await new Stack().wrap(call)(user, tools, { stop: "END", max_completion_tokens: 100 });
+  assert.deepEqual(seen, [["END", 100, undefined], ["END", 200, undefined]]);
+  for (const tool_choice of ["auto", { type: "auto" }, { type: "required" }, { type: "function", function: { name: "get" } }]) {
+    assert.deepEqual(args(await new Stack().wrap(call)(user, tools, { tool_choice })), [{ n: 1 }]);
+  }
+});
+
+test("a custom tool", async () => {
+  const ran = { role: "assistant", content: null, tool_calls: [{ id: "r", type: "custom", custom: { name: "run", input: "ls {" } }] };
+  const history = [...user, ran, { role: "tool", tool_call_id: "r", content: "a" }];
+  const tool_choice = { type: "custom", custom: { name: "run" } };
+  const asks = [];
+  const call = async (messages, tools, settings) => {
+    asks.push([messages.slice(0, 3), tools.length, settings.tool_choice]);
+    return asks.length === 1 ? turn(1, '{"n":1}') : { ...ran, signature: "s2" };
+  };
+  const message = await new Stack().wrap(call)(history, [tool, { type: "custom", custom: { name: "run" } }], { tool_choice });
+  assert.deepEqual([message.signature, message.tool_calls.map((c) => c.custom.input)], ["s2", ["ls {"]]);
+  assert.deepEqual(asks, Array(2).fill([history, 2, tool_choice]));
+});
+
 test("a stream", async () => {
   const seen = [];
   const ask = async (a) => {

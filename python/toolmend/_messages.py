@@ -99,10 +99,10 @@ def text_of_arguments(value: Any) -> str:
 
 def tool_to_wire(tool: Any) -> Json:
     # A tool in the form of OpenAI, Anthropic, MCP or the protocol.
-    f = tool.get("function") or tool
+    f = tool.get("function") or tool.get("custom") or tool
     parameters = next((f[k] for k in ("parameters", "input_schema", "inputSchema") if f.get(k) is not None), None)
     name = f.get("name") or tool.get("type", "")
     if parameters is None and tool.get("type", "function") != "function":
-        return {"name": name, "kind": "hosted"}  # the provider runs it
+        return {"name": name, "kind": "custom" if tool["type"] == "custom" else "hosted"}  # free text; or the provider runs it
     wire = {"name": name, "description": f.get("description") or "", "parameters": parameters or {"type": "object"}}
     return wire | {k: tool[k] for k in ("destructive",) if k in tool}

@@ -103,6 +103,32 @@ class Steps(unittest.TestCase):
         message = toolmend.Stack()(call)(USER, TOOLS, max_tokens=100, mine=3)
         self.assertEqual((seen, message.usage["input"]), ([(100, None, 3), (200, None, 3)], 7))
 
+    def test_settings_of_chat(self):
+        seen = []
+
+        def call(messages, tools, **settings):
+            seen.append(settings)
+            return {"choices": [{"message": turn('{"n": 1}'), "finish_reason": "stop" if len(seen) > 1 else "length"}]}
+
+        toolmend.Stack()(call)(USER, TOOLS, stop="END", max_completion_tokens=100)
+        self.assertEqual(seen, [{"stop": "END", "max_completion_tokens": n} for n in (100, 200)])
+        for choice in ({"type": "auto"}, {"type": "required"}, {"type": "function", "function": {"name": "get"}}):
+            self.assertEqual(args(toolmend.Stack()(call)(USER, TOOLS, tool_choice=choice)), [{"n": 1}])
+
+    def test_a_custom_tool(self):
+        run = {"role": "assistant", "content": None, "tool_calls": [{"id": "r", "type": "custom", "custom": {"name": "run", "input": "ls {"}}]}
+        history, tools, asks = [*USER, run, {"role": "tool", "tool_call_id": "r", "content": "a"}], [TOOL, {"type": "custom", "custom": {"name": "run"}}], []
+
+        def call(messages, tools, tool_choice):
+            asks.append((messages, len(tools), tool_choice))
+            return turn('{"n": 1}') if len(asks) == 1 else {**run, "signature": "s2"}
+
+        choice = {"type": "custom", "custom": {"name": "run"}}
+        message = toolmend.Stack()(call)(history, tools, tool_choice=choice)
+        self.assertEqual(message["signature"], "s2")
+        self.assertEqual([c["custom"]["input"] for c in message["tool_calls"]], ["ls {"])
+        self.assertEqual([(messages[:3], *rest) for messages, *rest in asks], [(history, 2, choice)] * 2)
+
     def test_no_tool_is_allowed(self):
         choice, model = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}, Model(['{"n": 5}'])
         with self.assertRaises(toolmend.InvalidToolCall) as e:
