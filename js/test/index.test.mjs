@@ -156,7 +156,7 @@ test("the caller's asynchronous context", async () => {
   assert.deepEqual(seen.sort(), ["a", "a", "b", "b"]);
 });
 
-test("long histories and many tool sets", async () => {
+test("long histories, many tool sets and many stacks", async () => {
   const stack = new Stack();
   const history = Array.from({ length: 20 }, (_, i) => ({ role: "user", content: `${i} ${"x".repeat(10_000)}` }));
   for (let i = 0; i < 3; i++) history.push(await stack.wrap(scripted(['{"n":"1"}']))(history, tools));
@@ -168,6 +168,8 @@ test("long histories and many tool sets", async () => {
     const odd = { name: "get", parameters: { properties: { [`p${i}`]: { type: "integer" } } } };
     assert.deepEqual((await stack.validate(odd, { [`p${i}`]: "1" })).args, { [`p${i}`]: 1 });
   }
+  for (let i = 0; i < 300; i++) await new Stack().validate(tool, { n: 1 });
+  assert.equal((await stack.validate(tool, { n: 1 })).ok, true); // the child has dropped it
 });
 
 const folder = mkdtempSync(join(tmpdir(), "toolmend-"));

@@ -424,6 +424,11 @@ class Processes(unittest.TestCase):
             tool = {"name": "get", "parameters": {"properties": {f"p{i}": {"type": "integer"}}}}
             self.assertEqual(stack.validate(tool, {f"p{i}": "1"}).args, {f"p{i}": 1})
 
+    def test_many_stacks(self):
+        stacks = [toolmend.Stack() for _ in range(300)]
+        for stack in [*stacks, stacks[0]]:  # the child has dropped the first one
+            self.assertEqual(stack.validate(TOOL, {"n": "1"}).args, {"n": 1})
+
     def test_one_bad_value_ends_one_step(self):
         stack = toolmend.Stack()
         with self.assertRaises(ValueError):
