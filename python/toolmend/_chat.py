@@ -48,7 +48,8 @@ class _Step(Step):
         known["tool_choice"] = choice_to_wire(settings.get("tool_choice"))
         known["no_parallel_calls"] = settings.get("parallel_tool_calls") is False
         known["allowed_tools"] = allowed_tools(settings.get("tool_choice"))
-        wire_tools = kept_tools(pickle.dumps(self.own_tools), None, lambda: map(tool_to_wire, self.own_tools))
+        key = pickle.dumps(self.own_tools)
+        wire_tools = kept_tools(key, None, lambda: map(tool_to_wire, pickle.loads(key)))  # a copy: the caller may change its own
         super().__init__(stack, [to_wire(m) for m in self.natives], wire_tools, **known)
 
     def asked(self, ask: Ask) -> tuple[list[Json], list[Any], Json]:
