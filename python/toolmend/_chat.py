@@ -123,7 +123,7 @@ def from_wire(wire: Json, own: Json) -> Json:
     calls = []
     for i, c in enumerate(wire.get("tool_calls") or ()):
         kind, body = ("custom", "input") if c.get("kind") == "custom" else ("function", "arguments")
-        was = next((w for w in (own.get("tool_calls") or [])[i : i + 1] if kind in w), {"type": kind})
+        was: Json = next((w for w in (own.get("tool_calls") or [])[i : i + 1] if kind in w), {"type": kind})
         calls.append({**was, "id": plain(c.get("id")), kind: {**was.get(kind, {}), "name": plain(c["name"]), body: plain(c["arguments"])}})
     message.pop("tool_calls", None)
     return {**message, "tool_calls": calls} if calls else message
