@@ -18,9 +18,13 @@ export function toolmend(options = {}, models = {}) {
     },
 
     async wrapStream({ params, model }) {
-      const step = new Step(params, model);
+      const gone = new AbortController(); // the consumer has cancelled the stream
+      const step = new Step({ ...params, abortSignal: AbortSignal.any([gone.signal, ...(params.abortSignal ? [params.abortSignal] : [])]) }, model);
       let out;
-      const stream = new ReadableStream({ start: (controller) => void (out = controller) });
+      const stream = new ReadableStream({
+        start: (c) => void (out = { enqueue: (part) => gone.signal.aborted || c.enqueue(part), close: () => gone.signal.aborted || c.close() }),
+        cancel: (reason) => gone.abort(reason),
+      });
       const blocks = new Blocks(out);
       const run = async () => {
         try {
@@ -56,6 +60,7 @@ async function collect({ stream }, asked, out) {
   const open = new Map();
   const result = { content, warnings: [] };
   for await (const part of stream) {
+    asked.signal.throwIfAborted(); // ends the provider's stream
     const kind = part.type.split("-")[0];
     if (part.type === "text-start" || part.type === "reasoning-start") {
       open.set(part.id, { type: kind, text: "", providerMetadata: part.providerMetadata });

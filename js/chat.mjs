@@ -8,8 +8,11 @@ export function wrap(stack, call) {
     const wireTools = tools.map(toolToWire);
     const allowed = settings.tool_choice?.type === "allowed_tools" ? (settings.tool_choice.allowed_tools ?? settings.tool_choice) : undefined;
     const request = { tool_choice: choiceToWire(allowed ? allowed.mode : settings.tool_choice), no_parallel_calls: settings.parallel_tool_calls === false };
-    if (allowed) request.allowed_tools = allowed.tools.map((t) => (t.function ?? t).name);
-    for (const key of ["model", "max_tokens", "stop"]) if (settings[key] !== undefined) request[key] = settings[key];
+    if (allowed) request.allowed_tools = allowed.tools.map((t) => (t.function ?? t.custom ?? t).name);
+    const limit = settings.max_completion_tokens == null ? "max_tokens" : "max_completion_tokens";
+    for (const [key, value] of [["model", settings.model], ["max_tokens", settings[limit]], ["stop", settings.stop]]) {
+      if (value != null) request[key] = key === "stop" ? [value].flat() : value;
+    }
     const native = (m) => {
       const [kind, i] = originOf(m);
       return messageFromWire(m, kind === "m" ? messages[i] : kind === "a" ? answers.get(i) : {});
@@ -19,7 +22,7 @@ export function wrap(stack, call) {
       const changed = { ...settings };
       for (const key of asked.settings ? ["model", "max_tokens", "stop", "tool_choice"] : []) {
         const value = asked.settings[key];
-        if (JSON.stringify(value) !== JSON.stringify(request[key])) changed[key] = key === "tool_choice" ? choiceFromWire(value) : value;
+        if (JSON.stringify(value) !== JSON.stringify(request[key])) changed[key === "max_tokens" ? limit : key] = key === "tool_choice" ? choiceFromWire(value) : value;
       }
       if (asked.signal) changed.signal = asked.signal;
       const response = await call(
@@ -48,7 +51,9 @@ export function messageToWire(m) {
   const parts = content.filter((p) => p.text !== "").map((p) => (p.type === "text" ? { text: p.text } : { kind: "opaque" }));
   if (m.role === "tool") return { role: "tool", parts, tool_call_id: m.tool_call_id ?? "", tool_name: m.name ?? "" };
   if (m.reasoning_content) parts.unshift({ kind: "reasoning", text: m.reasoning_content });
-  const calls = (m.tool_calls ?? []).map((c) => ({ id: c.id ?? "", name: c.function.name, arguments: c.function.arguments ?? "" }));
+  const calls = (m.tool_calls ?? []).map((c) => c.type === "custom"
+    ? { id: c.id ?? "", name: c.custom.name, arguments: c.custom.input ?? "", kind: "custom" }
+    : { id: c.id ?? "", name: c.function.name, arguments: c.function.arguments ?? "" });
   return { role: m.role === "developer" ? "system" : m.role, parts, ...(calls.length && { tool_calls: calls }) };
 }
 
@@ -59,15 +64,18 @@ export function messageFromWire(m, own) {
   const text = textOf(m);
   if (!own.role || text !== textOf(messageToWire(own))) message.content = m.role === "assistant" ? text || null : text;
   if (m.role === "tool") message.tool_call_id = m.tool_call_id;
-  const calls = (m.tool_calls ?? []).map((c, i) => ({
-    ...(was[i] ?? { type: "function" }), id: c.id, function: { ...was[i]?.function, name: c.name, arguments: c.arguments },
-  }));
+  const calls = (m.tool_calls ?? []).map((c, i) => {
+    const [kind, body] = c.kind === "custom" ? ["custom", "input"] : ["function", "arguments"];
+    const old = was[i]?.[kind] ? was[i] : { type: kind };
+    return { ...old, id: c.id, [kind]: { ...old[kind], name: c.name, [body]: c.arguments } };
+  });
   return calls.length ? { ...message, tool_calls: calls } : message;
 }
 
 function choiceToWire(choice) {
-  const name = choice?.function?.name ?? choice?.name;
-  return name ? { name } : choice && choice !== "auto" ? { mode: choice } : {};
+  const name = (choice?.function ?? choice?.custom ?? choice)?.name;
+  const mode = choice?.type ?? choice;
+  return name ? { name } : mode === "any" ? { mode: "required" } : ["none", "required"].includes(mode) ? { mode } : {};
 }
 
 function choiceFromWire(choice) {

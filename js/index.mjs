@@ -2,6 +2,7 @@
 // The protocol is in docs/protocol.md.
 
 import { AsyncResource } from "node:async_hooks";
+import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { wrap } from "./chat.mjs";
@@ -68,7 +69,13 @@ class Child {
       const lines = (left + text).split("\n");
       left = lines.pop();
       for (const line of lines) {
-        const frame = JSON.parse(line);
+        let frame;
+        try {
+          frame = JSON.parse(line);
+        } catch {
+          end("toolmend: the child process sent a line that is not a frame");
+          return void this.process.kill("SIGKILL");
+        }
         if (frame.id !== undefined) this.#routes.get(frame.id)?.(frame);
         else if (frame.type === "error") [why, this.refused] = [frame.message, frame.message.includes("install both")];
       }
@@ -92,7 +99,8 @@ class Child {
 
   send(frame) {
     const line = JSON.stringify(frame);
-    if (line.length > MAX_LINE) throw new ToolmendError(`toolmend: a frame of ${line.length} bytes is larger than the limit of ${MAX_LINE}`);
+    const size = Buffer.byteLength(line) + 1;
+    if (size > MAX_LINE) throw new ToolmendError(`toolmend: a frame of ${size} bytes is larger than the limit of ${MAX_LINE}`);
     this.process.stdin.write(line + "\n");
   }
 
@@ -218,10 +226,17 @@ export class Stack {
       const end = await new Promise((resolve, reject) => {
         abort = (e) => {
           child.send({ type: "cancel", id });
-          reject(e instanceof Error ? e : signal.reason);
+          reject(e instanceof Event ? signal.reason : e);
+        };
+        const show = (event) => {
+          try {
+            onEvent(event);
+          } catch (e) {
+            abort(e);
+          }
         };
         id = child.register((got) => {
-          if (got.type === "event") context.runInAsyncScope(onEvent, undefined, got.event);
+          if (got.type === "event") context.runInAsyncScope(show, undefined, got.event);
           else if (got.type === "ask" || got.type === "rule") context.runInAsyncScope(reply, undefined, got);
           else if (got.type === "load") load(got.n).catch(abort);
           else if (got.type === "stop") open.get(got.n)?.abort();
@@ -270,9 +285,9 @@ export const originOf = (m) => (m.native?.dialect === "host" ? [m.native.raw[0],
 
 // A tool in the form of OpenAI, Anthropic, MCP or the protocol.
 export function toolToWire(tool) {
-  const f = tool.function ?? tool;
+  const f = tool.function ?? tool.custom ?? tool;
   const parameters = f.parameters ?? f.input_schema ?? f.inputSchema;
   const name = f.name ?? tool.type;
-  if (!parameters && (tool.type ?? "function") !== "function") return { name, kind: "hosted" }; // the provider runs it
+  if (!parameters && (tool.type ?? "function") !== "function") return { name, kind: tool.type === "custom" ? "custom" : "hosted" }; // free text; or the provider runs it
   return { name, description: f.description ?? "", parameters: parameters ?? { type: "object" }, ...(tool.destructive && { destructive: true }) };
 }

@@ -98,6 +98,33 @@ test("a stream", async () => {
   assert.equal(parts.filter((p) => p.type === "error").length, 0);
 });
 
+test("a stream that the consumer cancels", async () => {
+  const { inner, o } = setup([[text("one ".repeat(200)), call('{"city": "Oslo", "nights": 2}')]]);
+  const { doStream } = inner;
+  let cancelled;
+  inner.doStream = async (p) => {
+    const { stream } = await doStream.call(inner, p);
+    const reader = stream.getReader();
+    const pull = async (c) => {
+      await new Promise((r) => setTimeout(r, 1));
+      const { done, value } = await reader.read();
+      if (done) c.close();
+      else c.enqueue(value);
+    };
+    return { stream: new ReadableStream({ pull, cancel: () => void (cancelled = p.abortSignal.aborted) }) };
+  };
+  const failed = [];
+  const fail = (e) => failed.push(e);
+  process.on("uncaughtException", fail).on("unhandledRejection", fail);
+  const { stream } = await o.model.doStream({ prompt: [{ role: "user", content: [text("x")] }] });
+  const reader = stream.getReader();
+  while ((await reader.read()).value.type !== "text-delta");
+  await reader.cancel();
+  await new Promise((r) => setTimeout(r, 100));
+  process.off("uncaughtException", fail).off("unhandledRejection", fail);
+  assert.deepEqual([failed, cancelled], [[], true]);
+});
+
 test("a stream that is exhausted", async () => {
   const { o } = setup([[call('{"x": 1}')], [call('{"x": 2}')]], { attempts: 2 });
   const errors = [];

@@ -79,6 +79,7 @@ test("validate", async () => {
   assert.deepEqual([v.ok, v.issues[0].pointer], [false, "/n"]);
   assert.match(v.reply, /at most 99/);
   assert.equal((await validate(tool, "[")).ok, false);
+  await assert.rejects(validate(tool, "é".repeat(33 << 20)), /larger than the limit/); // of bytes
 });
 
 test("500 at once, and a slow one", async () => {
@@ -102,6 +103,33 @@ test("abort", async () => {
   assert.ok(ended);
 });
 
+test("settings of Chat Completions", async () => {
+  const seen = [];
+  const call = async (messages, tools, settings) => {
+    seen.push([settings.stop, settings.max_completion_tokens, settings.max_tokens]);
+    return { choices: [{ message: turn(1, '{"n":1}'), finish_reason: seen.length > 1 ? "stop" : "length" }] };
+  };
+  await new Stack().wrap(call)(user, tools, { stop: "END", max_completion_tokens: 100 });
+  assert.deepEqual(seen, [["END", 100, undefined], ["END", 200, undefined]]);
+  for (const tool_choice of ["auto", { type: "auto" }, { type: "required" }, { type: "function", function: { name: "get" } }]) {
+    assert.deepEqual(args(await new Stack().wrap(call)(user, tools, { tool_choice })), [{ n: 1 }]);
+  }
+});
+
+test("a custom tool", async () => {
+  const ran = { role: "assistant", content: null, tool_calls: [{ id: "r", type: "custom", custom: { name: "run", input: "ls {" } }] };
+  const history = [...user, ran, { role: "tool", tool_call_id: "r", content: "a" }];
+  const tool_choice = { type: "custom", custom: { name: "run" } };
+  const asks = [];
+  const call = async (messages, tools, settings) => {
+    asks.push([messages.slice(0, 3), tools.length, settings.tool_choice]);
+    return asks.length === 1 ? turn(1, '{"n":1}') : { ...ran, signature: "s2" };
+  };
+  const message = await new Stack().wrap(call)(history, [tool, { type: "custom", custom: { name: "run" } }], { tool_choice });
+  assert.deepEqual([message.signature, message.tool_calls.map((c) => c.custom.input)], ["s2", ["ls {"]]);
+  assert.deepEqual(asks, Array(2).fill([history, 2, tool_choice]));
+});
+
 test("a stream", async () => {
   const seen = [];
   const ask = async (a) => {
@@ -110,6 +138,13 @@ test("a stream", async () => {
   };
   await new Stack().step({ messages: [{ role: "user", parts: [{ text: "hi" }] }], tools, ask, onEvent: (e) => seen.push(e.kind) });
   assert.deepEqual(seen, ["text", "text", "text", "reset", "text", "text", "text", "tool_call"]);
+});
+
+test("a consumer of events that throws", async () => {
+  const own = new Error("closed");
+  const ask = (a) => new Promise(() => (a.emit("text", "a"), a.emit("text", "b")));
+  const onEvent = () => { throw own; };
+  await assert.rejects(new Stack().step({ messages: [], tools, ask, onEvent }), (e) => e === own);
 });
 
 test("the caller's asynchronous context", async () => {
@@ -121,7 +156,7 @@ test("the caller's asynchronous context", async () => {
   assert.deepEqual(seen.sort(), ["a", "a", "b", "b"]);
 });
 
-test("long histories and many tool sets", async () => {
+test("long histories, many tool sets and many stacks", async () => {
   const stack = new Stack();
   const history = Array.from({ length: 20 }, (_, i) => ({ role: "user", content: `${i} ${"x".repeat(10_000)}` }));
   for (let i = 0; i < 3; i++) history.push(await stack.wrap(scripted(['{"n":"1"}']))(history, tools));
@@ -133,6 +168,8 @@ test("long histories and many tool sets", async () => {
     const odd = { name: "get", parameters: { properties: { [`p${i}`]: { type: "integer" } } } };
     assert.deepEqual((await stack.validate(odd, { [`p${i}`]: "1" })).args, { [`p${i}`]: 1 });
   }
+  for (let i = 0; i < 300; i++) await new Stack().validate(tool, { n: 1 });
+  assert.equal((await stack.validate(tool, { n: 1 })).ok, true); // the child has dropped it
 });
 
 const folder = mkdtempSync(join(tmpdir(), "toolmend-"));
@@ -155,6 +192,14 @@ test("a crash, and the end of the program", { skip: process.platform === "win32"
     console.log((await validate(tool, {})).ok);`);
   assert.match(out.stdout, /^Ended toolmend: the child process ended with SIGKILL\ntrue\n$/, out.stderr);
   assert.equal(out.status, 0); // an idle child keeps no program alive
+});
+
+test("a child that ends within a frame", { skip: process.platform === "win32" }, async () => {
+  for (const [line, why] of [['{"type":"resu', /code 3/], ['{"type":"resu\\n', /not a frame/]]) {
+    const binary = join(folder, `fake${line.length}`);
+    writeFileSync(binary, `#!/bin/sh\nread a\nread b\nprintf '${line}'\nexit 3`, { mode: 0o700 });
+    await assert.rejects(new Stack({ binary }).validate(tool, {}), (e) => e.name === "Ended" && why.test(e.message));
+  }
 });
 
 test("another release", () => {

@@ -12,8 +12,6 @@ from ._child import Json
 from ._messages import Step, joined, kept_tools, plain, text_of_arguments, tool_to_wire
 from ._stack import Ask, Stack, drive
 
-_SETTINGS = ("model", "max_tokens", "stop", "tool_choice")
-
 
 class Message(Json):
     """The assistant message, with the report of the step and the usage of all its model calls."""
@@ -44,17 +42,22 @@ def wrap(stack: Stack, call: Callable[..., Any]) -> Callable[..., Any]:
 class _Step(Step):
     def __init__(self, stack: Stack, call: Callable[..., Any], messages: list[Json], tools: Any, settings: Json):
         self.call, self.natives, self.own_tools, self.settings = call, [_plain(m) for m in messages], list(tools or ()), settings
-        known = {k: settings.get(k) for k in _SETTINGS} | {"tool_choice": choice_to_wire(settings.get("tool_choice"))}
+        self.limit = "max_tokens" if settings.get("max_completion_tokens") is None else "max_completion_tokens"
+        stop = settings.get("stop")
+        known: Json = {"model": settings.get("model"), "max_tokens": settings.get(self.limit), "stop": [stop] if isinstance(stop, str) else stop}
+        known["tool_choice"] = choice_to_wire(settings.get("tool_choice"))
         known["no_parallel_calls"] = settings.get("parallel_tool_calls") is False
         known["allowed_tools"] = allowed_tools(settings.get("tool_choice"))
-        wire_tools = kept_tools(pickle.dumps(self.own_tools), None, lambda: map(tool_to_wire, self.own_tools))
+        key = pickle.dumps(self.own_tools)
+        wire_tools = kept_tools(key, None, lambda: map(tool_to_wire, pickle.loads(key)))  # a copy: the caller may change its own
         super().__init__(stack, [to_wire(m) for m in self.natives], wire_tools, **known)
 
     def asked(self, ask: Ask) -> tuple[list[Json], list[Any], Json]:
         messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]
         names = {t["name"] for t in (self.tools if ask.tools is None else ask.tools)}
         settings = dict(self.settings)
-        for key, value in self.changed(ask, *_SETTINGS).items():
+        for key, value in self.changed(ask, "model", "max_tokens", "stop", "tool_choice").items():
+            key = self.limit if key == "max_tokens" else key
             if key in settings or _accepts(self.call, key):
                 settings[key] = choice_from_wire(value) if key == "tool_choice" else value
         return messages, [t for t, w in zip(self.own_tools, self.tools) if w["name"] in names], settings
@@ -99,10 +102,14 @@ def to_wire(m: Json) -> Json:
     if m.get("reasoning_content"):
         parts.insert(0, {"kind": "reasoning", "text": m["reasoning_content"]})
     if calls := m.get("tool_calls"):
-        wire["tool_calls"] = [
-            {"id": c.get("id") or "", "name": c["function"]["name"], "arguments": text_of_arguments(c["function"].get("arguments"))} for c in calls
-        ]
+        wire["tool_calls"] = [_call_to_wire(c) for c in calls]
     return wire
+
+
+def _call_to_wire(c: Json) -> Json:
+    if c.get("type") == "custom":
+        return {"id": c.get("id") or "", "name": c["custom"]["name"], "arguments": c["custom"].get("input") or "", "kind": "custom"}
+    return {"id": c.get("id") or "", "name": c["function"]["name"], "arguments": text_of_arguments(c["function"].get("arguments"))}
 
 
 def from_wire(wire: Json, own: Json) -> Json:
@@ -115,9 +122,9 @@ def from_wire(wire: Json, own: Json) -> Json:
         message["tool_call_id"] = plain(wire.get("tool_call_id"))
     calls = []
     for i, c in enumerate(wire.get("tool_calls") or ()):
-        was = (own.get("tool_calls") or [])[i : i + 1] or [{"type": "function"}]
-        function = {**was[0].get("function", {}), "name": plain(c["name"]), "arguments": plain(c["arguments"])}
-        calls.append({**was[0], "id": plain(c.get("id")), "function": function})
+        kind, body = ("custom", "input") if c.get("kind") == "custom" else ("function", "arguments")
+        was: Json = next((w for w in (own.get("tool_calls") or [])[i : i + 1] if kind in w), {"type": kind})
+        calls.append({**was, "id": plain(c.get("id")), kind: {**was.get(kind, {}), "name": plain(c["name"]), body: plain(c["arguments"])}})
     message.pop("tool_calls", None)
     return {**message, "tool_calls": calls} if calls else message
 
@@ -126,10 +133,10 @@ def choice_to_wire(choice: Any) -> Json | None:
     if choice in (None, "auto"):
         return None
     if isinstance(choice, dict):
-        if choice.get("type") == "allowed_tools":
+        kind, name = choice.get("type"), (choice.get("function") or choice.get("custom") or choice).get("name")
+        if kind == "allowed_tools":
             return choice_to_wire((choice.get("allowed_tools") or choice).get("mode"))
-        choice = choice.get("name") or (choice.get("function") or {}).get("name")
-        return {"name": choice} if choice else None
+        return {"name": name} if name else choice_to_wire(kind) if kind in ("none", "required", "any") else None
     return {"mode": choice} if choice in ("none", "required") else {"mode": "required"} if choice in ("any", True) else {"name": choice}
 
 
@@ -138,7 +145,7 @@ def allowed_tools(choice: Any) -> list[str] | None:
     if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
         return None
     allowed = choice.get("allowed_tools") or choice  # flat in Responses
-    return [(t.get("function") or t).get("name", "") for t in allowed.get("tools") or ()]
+    return [(t.get("function") or t.get("custom") or t).get("name", "") for t in allowed.get("tools") or ()]
 
 
 def choice_from_wire(choice: Any) -> Any:

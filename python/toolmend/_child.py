@@ -82,21 +82,28 @@ class Child:
 
     def _read(self) -> None:
         why = ""
-        for line in open(self.stdout.fileno(), "rb", 1 << 18, closefd=False):  # a lock of its own, which a fork does not inherit
-            if not line.startswith(b"{"):  # a crash
-                why += line.decode("utf-8", "replace")[: max(0, 2000 - len(why))]
-                continue
-            frame = json.loads(line)
-            if "id" in frame:
-                self._deliver(frame)
-            elif frame["type"] == "error":
-                why, self.refused = frame["message"], "install both" in frame["message"]
-        self.process.wait()
-        with self.writing:
-            self.close()
-        self.ended = why.strip() or f"toolmend: the child process ended with code {self.process.returncode}"
-        for n in list(self.routes):
-            self._deliver({"type": "ended", "id": n, "message": self.ended})
+        try:
+            for line in open(self.stdout.fileno(), "rb", 1 << 18, closefd=False):  # a lock of its own, which a fork does not inherit
+                if not line.startswith(b"{"):  # a crash
+                    why += line.decode("utf-8", "replace")[: max(0, 2000 - len(why))]
+                    continue
+                if not line.endswith(b"\n"):  # it ended within a frame
+                    break
+                frame = json.loads(line)
+                if "id" in frame:
+                    self._deliver(frame)
+                elif frame["type"] == "error":
+                    why, self.refused = frame["message"], "install both" in frame["message"]
+        except Exception as e:
+            why = why or f"toolmend: the child process sent a line that is not a frame: {type(e).__name__}"
+            self.process.kill()
+        finally:
+            self.process.wait()
+            with self.writing:
+                self.close()
+            self.ended = why.strip() or f"toolmend: the child process ended with code {self.process.returncode}"
+            for n in list(self.routes):
+                self._deliver({"type": "ended", "id": n, "message": self.ended})
 
     def _deliver(self, frame: Json) -> None:
         if (route := self.routes.get(frame["id"])) is not None:  # None: the step was cancelled

@@ -27,7 +27,7 @@ class Step:
 
     def __init__(self, stack: Stack, messages: list[Json], tools: list[Json], **settings: Any):
         self.stack, self.tools, self.answers = stack, tools, dict[int, Any]()
-        self.request = {"messages": messages, **{k: v for k, v in settings.items() if v}}
+        self.request = {"messages": messages, **{k: v for k, v in settings.items() if v or k == "allowed_tools" and v == []}}
 
     async def run(self, call: Callable[[Any], Any], loop: Any = None) -> Any:
         # Runs the step around call, for drive; with a loop for asyncio, and call may be a coroutine.
@@ -65,11 +65,12 @@ _kept: dict[Any, tuple[Any, Tools]] = {}
 
 def kept_tools(key: Any, alive: Any, convert: Callable[[], Iterable[Json]]) -> Tools:
     # Converts the tools of a framework once for each key. alive stays alive, so an id in the key is not used again.
-    if key not in _kept:
+    kept = _kept.get(key)
+    if kept is None:
         if len(_kept) > 64:
             _kept.clear()
-        _kept[key] = (alive, Tools(convert()))
-    return _kept[key][1]
+        kept = _kept[key] = (alive, Tools(convert()))
+    return kept[1]  # another thread may have cleared _kept
 
 
 def text(role: str, content: Any, **more: Any) -> Json:
@@ -98,10 +99,10 @@ def text_of_arguments(value: Any) -> str:
 
 def tool_to_wire(tool: Any) -> Json:
     # A tool in the form of OpenAI, Anthropic, MCP or the protocol.
-    f = tool.get("function") or tool
+    f = tool.get("function") or tool.get("custom") or tool
     parameters = next((f[k] for k in ("parameters", "input_schema", "inputSchema") if f.get(k) is not None), None)
     name = f.get("name") or tool.get("type", "")
     if parameters is None and tool.get("type", "function") != "function":
-        return {"name": name, "kind": "hosted"}  # the provider runs it
+        return {"name": name, "kind": "custom" if tool["type"] == "custom" else "hosted"}  # free text; or the provider runs it
     wire = {"name": name, "description": f.get("description") or "", "parameters": parameters or {"type": "object"}}
     return wire | {k: tool[k] for k in ("destructive",) if k in tool}

@@ -182,7 +182,7 @@ class _Running:
         self.set = (tools if isinstance(tools, Tools) else Tools(tools)).name
         ids = [c["id"] for m in messages for c in m.get("tool_calls") or ()]
         self.frame: Json = {"stack": stack.name, "set": self.set, "length": len(messages), "call_ids": ids, **frame}
-        self.errors: dict[int, Exception] = {}
+        self.errors: dict[int, BaseException] = {}
         self.late: list[Json] = []  # frames that came while a model streamed
         self.stops: set[int] = set()
         self.tasks: dict[int, asyncio.Task[None]] = {}
@@ -225,6 +225,7 @@ class _Running:
                 self.child.routes.pop(self.id, None)
                 if not self.ended:
                     self.send(type="cancel")
+                    self.ended = True
                 for task in self.tasks.values():
                     task.cancel()
 
@@ -256,7 +257,11 @@ class _Running:
                 self.send(type="answer", n=n, response=result)
         except Invalid as e:
             self.findings(n, {"message": str(e), "pointer": e.pointer})
-        except Exception as e:
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as e:  # a CancelledError too, if the host did not cancel the step
+            if isinstance(e, asyncio.CancelledError) and (self.ended or n in self.stops):
+                raise
             self.errors[n] = e
             status = getattr(e, "status_code", None)
             error = {"message": f"{type(e).__name__}: {e}"[:16000], "status": status if isinstance(status, int) else 0}

@@ -8,6 +8,7 @@ Output tools are tools here too, so a structured answer is repaired and re-asked
 from __future__ import annotations
 
 import asyncio
+import pickle
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -71,9 +72,9 @@ class _Step(Step):
         self.starts.append(len(self.wire))
         self.lead = [text("system", p.content) for p in parameters.instruction_parts or ()]
         choice = {"mode": "required"} if parameters.output_tools and not parameters.allow_text_output else None
-        declared = [*parameters.function_tools, *parameters.output_tools]  # new objects for each request, with the same schemas
-        schemas = [t.parameters_json_schema for t in declared]
-        tools = kept_tools(tuple((id(s), t.name) for s, t in zip(schemas, declared)), schemas, lambda: map(_tool, declared))
+        declared = [*parameters.function_tools, *parameters.output_tools]
+        key = pickle.dumps([_tool(t) for t in declared])  # by content: prepare may change a schema in place
+        tools = kept_tools(key, None, lambda: pickle.loads(key))
         own = settings or {}
         super().__init__(model.stack, self.lead + self.wire, tools, model=model.model_name, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
 

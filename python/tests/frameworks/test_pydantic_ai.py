@@ -64,6 +64,26 @@ def test_asked_again_with_siblings():
     assert "required property is missing" in replies.parts[0].content and "not executed" in replies.parts[1].content
 
 
+def test_a_schema_that_prepare_changes_in_place():
+    kinds, got = ["integer"] * 2 + ["string"] * 2, []
+
+    async def prepare(ctx, definition):
+        definition.parameters_json_schema["properties"]["n"] = {"type": kinds.pop(0)}
+        return definition
+
+    one = [ToolCallPart("get", '{"n": "1"}', "c")]
+    agent = Agent(ToolmendModel(FunctionModel(Scripted(one, [TextPart("Done.")], one, [TextPart("Done.")]))))
+
+    @agent.tool_plain(prepare=prepare)
+    def get(n: object) -> str:
+        got.append(n)
+        return "ok"
+
+    for _ in range(2):
+        agent.run_sync("a number")
+    assert got == [1, "1"] and not kinds
+
+
 def test_rule():
     async def rule(c):
         await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import time
 import unittest
 
 import toolmend
-from toolmend import _child
+from toolmend import _child, _messages
 from toolmend._stack import drive
 
 TOOL = {"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}}
@@ -102,6 +102,50 @@ class Steps(unittest.TestCase):
 
         message = toolmend.Stack()(call)(USER, TOOLS, max_tokens=100, mine=3)
         self.assertEqual((seen, message.usage["input"]), ([(100, None, 3), (200, None, 3)], 7))
+
+    def test_settings_of_chat(self):
+        seen = []
+
+        def call(messages, tools, **settings):
+            seen.append(settings)
+            return {"choices": [{"message": turn('{"n": 1}'), "finish_reason": "stop" if len(seen) > 1 else "length"}]}
+
+        toolmend.Stack()(call)(USER, TOOLS, stop="END", max_completion_tokens=100)
+        self.assertEqual(seen, [{"stop": "END", "max_completion_tokens": n} for n in (100, 200)])
+        for choice in ({"type": "auto"}, {"type": "required"}, {"type": "function", "function": {"name": "get"}}):
+            self.assertEqual(args(toolmend.Stack()(call)(USER, TOOLS, tool_choice=choice)), [{"n": 1}])
+
+    def test_a_custom_tool(self):
+        run = {"role": "assistant", "content": None, "tool_calls": [{"id": "r", "type": "custom", "custom": {"name": "run", "input": "ls {"}}]}
+        history, tools, asks = [*USER, run, {"role": "tool", "tool_call_id": "r", "content": "a"}], [TOOL, {"type": "custom", "custom": {"name": "run"}}], []
+
+        def call(messages, tools, tool_choice):
+            asks.append((messages, len(tools), tool_choice))
+            return turn('{"n": 1}') if len(asks) == 1 else {**run, "signature": "s2"}
+
+        choice = {"type": "custom", "custom": {"name": "run"}}
+        message = toolmend.Stack()(call)(history, tools, tool_choice=choice)
+        self.assertEqual(message["signature"], "s2")
+        self.assertEqual([c["custom"]["input"] for c in message["tool_calls"]], ["ls {"])
+        self.assertEqual([(messages[:3], *rest) for messages, *rest in asks], [(history, 2, choice)] * 2)
+
+    def test_no_tool_is_allowed(self):
+        choice, model = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}, Model(['{"n": 5}'])
+        with self.assertRaises(toolmend.InvalidToolCall) as e:
+            toolmend.Stack(attempts=1)(lambda messages, tools, tool_choice: model(messages, tools))(USER, TOOLS, tool_choice=choice)
+        self.assertEqual([i["code"] for i in e.exception.verdicts[0]["issues"]], ["tool_choice"])
+
+    def test_kept_tools_that_another_thread_clears(self):
+        class Cleared(dict):
+            def __setitem__(self, key, value):
+                super().__setitem__(key, value)
+                self.clear()
+
+        kept, _messages._kept = _messages._kept, Cleared()
+        try:
+            self.assertEqual(_messages.kept_tools("key", None, lambda: TOOLS), TOOLS)
+        finally:
+            _messages._kept = kept
 
     def test_tools_that_change_in_place(self):
         tool, stack = json.loads(json.dumps(TOOL)), toolmend.Stack()
@@ -278,6 +322,19 @@ class Processes(unittest.TestCase):
 
         asyncio.run(main())
 
+    def test_a_function_that_is_cancelled_ends_its_step(self):
+        async def cancelled(*_):
+            raise asyncio.CancelledError("mine")
+
+        async def main():
+            with self.assertRaisesRegex(asyncio.CancelledError, "mine"):
+                await asyncio.wait_for(toolmend.Stack()(cancelled)(USER, TOOLS), 20)
+            with self.assertRaises(toolmend.StepError) as e:
+                await asyncio.wait_for(toolmend.Stack(rules={"*": cancelled})(Model(['{"n": 5}']).later)(USER, TOOLS), 20)
+            self.assertEqual((e.exception.code, type(e.exception.__cause__)), ("rule_failed", asyncio.CancelledError))
+
+        asyncio.run(main())
+
     @POSIX
     def test_restart_after_a_crash(self):
         stack = toolmend.Stack()
@@ -293,6 +350,30 @@ class Processes(unittest.TestCase):
         for _ in range(10):  # a crash between two steps is not seen
             self.assertEqual(args(stack(Model(['{"n": "5"}']))(USER, TOOLS)), [{"n": 5}])
             os.kill(_child.child().process.pid, signal.SIGKILL)
+
+    @POSIX
+    def test_a_child_that_ends_within_a_frame(self):
+        import tempfile
+
+        for line, want in (('{"type":"resu', "code 3"), ('{"type":"resu\n', "not a frame"), ("{}\n", "not a frame")):
+            with tempfile.TemporaryDirectory() as folder:
+                fake = os.path.join(folder, "toolmend")
+                with open(fake, "w") as f:
+                    f.write(f"#!{sys.executable}\nimport sys\n[sys.stdin.readline() for _ in '12']\nsys.stdout.write({line!r})\nsys.stdout.flush()\nsys.exit(3)")
+                os.chmod(fake, 0o700)
+                raised, stack = [], toolmend.Stack(binary=fake)
+
+                def step():
+                    try:
+                        stack.validate(TOOL, {})
+                    except toolmend.Ended as e:
+                        raised.append(str(e))
+
+                thread = threading.Thread(target=step, daemon=True)
+                thread.start()
+                thread.join(20)
+                self.assertEqual(len(raised), 1, "the step hangs")
+                self.assertRegex(raised[0], want)
 
     @POSIX
     def test_fork(self):
@@ -342,6 +423,11 @@ class Processes(unittest.TestCase):
         for i in [*range(300), 0]:  # the child has dropped the first one
             tool = {"name": "get", "parameters": {"properties": {f"p{i}": {"type": "integer"}}}}
             self.assertEqual(stack.validate(tool, {f"p{i}": "1"}).args, {f"p{i}": 1})
+
+    def test_many_stacks(self):
+        stacks = [toolmend.Stack() for _ in range(300)]
+        for stack in [*stacks, stacks[0]]:  # the child has dropped the first one
+            self.assertEqual(stack.validate(TOOL, {"n": "1"}).args, {"n": 1})
 
     def test_one_bad_value_ends_one_step(self):
         stack = toolmend.Stack()

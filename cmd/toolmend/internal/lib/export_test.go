@@ -14,7 +14,7 @@ func (s *Session) End() { s.cancel() }
 func (s *Session) AddStack(name string, call middleware.ModelCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stacks[name] = &openStack{call: call, validator: argsvalidate.NewValidator(argsvalidate.Options{})}
+	s.stacks.put(name, &openStack{call: call, validator: argsvalidate.NewValidator(argsvalidate.Options{})})
 }
 
 // Ask asks the host of the step in ctx.

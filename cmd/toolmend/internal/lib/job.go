@@ -50,6 +50,10 @@ func (j *job) run() {
 		}
 		j.session.mu.Lock()
 		delete(j.session.running, j.sent.ID)
+		if j.stack != nil {
+			j.stack.jobs--
+			j.stack.release()
+		}
 		j.session.mu.Unlock()
 		end.ID = j.sent.ID
 		j.session.send(end)

@@ -79,23 +79,45 @@ type sessionFrame struct {
 	Trace   string `json:"trace,omitzero"` // error, code panic
 }
 
-// maxSets bounds the tool sets that a session remembers.
-const maxSets = 256
+// maxRecent bounds the stacks and the tool sets that a session remembers.
+const maxRecent = 256
 
-// keep remembers a tool set by its stack and name: at least the last half of maxSets. s.mu is held.
-func (s *Session) keep(name string, tools []middleware.Tool) {
-	if s.sets == nil || len(s.sets) == maxSets/2 {
-		s.sets, s.older = map[string][]middleware.Tool{}, s.sets
-	}
-	s.sets[name] = tools
+// recent is a map that remembers at least the last half of maxRecent entries.
+type recent[V any] struct {
+	young, old map[string]V // no key is in both
+	drop       func(V)      // gets each value that leaves; nil does nothing
 }
 
-// set returns a tool set, and remembers it anew. ok is false if it is not known. s.mu is held.
-func (s *Session) set(name string) (tools []middleware.Tool, ok bool) {
-	if tools, ok = s.sets[name]; !ok {
-		if tools, ok = s.older[name]; ok {
-			s.keep(name, tools)
+func (r *recent[V]) put(key string, v V) {
+	r.remove(key)
+	if r.young == nil || len(r.young) == maxRecent/2 {
+		for old := range r.old {
+			r.remove(old)
+		}
+		r.young, r.old = map[string]V{}, r.young
+	}
+	r.young[key] = v
+}
+
+// get returns the value of a key, and remembers it anew.
+func (r *recent[V]) get(key string) (v V, ok bool) {
+	if v, ok = r.young[key]; ok {
+		return v, true
+	}
+	if v, ok = r.old[key]; ok {
+		delete(r.old, key)
+		r.put(key, v)
+	}
+	return v, ok
+}
+
+func (r *recent[V]) remove(key string) {
+	for _, m := range []map[string]V{r.young, r.old} {
+		if v, ok := m[key]; ok {
+			delete(m, key)
+			if r.drop != nil {
+				r.drop(v)
+			}
 		}
 	}
-	return tools, ok
 }

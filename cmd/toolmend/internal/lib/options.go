@@ -37,6 +37,23 @@ type openStack struct {
 	validator *argsvalidate.Validator
 	record    *os.File // nil: nothing is recorded
 	options   string   // as they came
+
+	jobs   int  // that run
+	closed bool // the session does not have it any more
+}
+
+// close closes the stack for new jobs. The mutex of the session is held.
+func (o *openStack) close() {
+	o.closed = true
+	o.release()
+}
+
+// release closes the file of a closed stack once no job of it runs. The mutex of the session is
+// held.
+func (o *openStack) release() {
+	if o.closed && o.jobs == 0 && o.record != nil {
+		_ = o.record.Close()
+	}
 }
 
 // newStack returns the stack that the options of open mean. The keys of ownOptions are read here,

@@ -22,16 +22,16 @@ type Session struct {
 
 	mu      sync.Mutex
 	greeted bool
-	stacks  map[string]*openStack
+	stacks  recent[*openStack]
 	running map[int64]*job
-	sets    map[string][]middleware.Tool // by stack and name
-	older   map[string][]middleware.Tool // those before them
+	sets    recent[[]middleware.Tool] // by stack and name
 }
 
 // New returns a session. release is the version of the program, for hello. write gets each frame
 // as one line, on any goroutine.
 func New(release string, write func(line []byte)) *Session {
-	s := &Session{release: release, write: write, stacks: map[string]*openStack{}, running: map[int64]*job{}}
+	s := &Session{release: release, write: write, running: map[int64]*job{}}
+	s.stacks.drop = (*openStack).close
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -110,10 +110,10 @@ func (s *Session) dispatch(f hostFrame) error {
 	default:
 		return fmt.Errorf("unknown type %q", f.Type)
 	}
-	opened := s.stacks[f.Stack]
+	opened, _ := s.stacks.get(f.Stack)
 	switch f.Type {
 	case "step", "validate":
-		s.start(f)
+		s.start(f, opened)
 		return nil
 	case "open":
 		if opened != nil && opened.options == string(f.Options) { // each of the first steps opens it
@@ -124,32 +124,32 @@ func (s *Session) dispatch(f hostFrame) error {
 			end.Type, end.Code, end.Message = "error", "options", err.Error()
 			break
 		}
-		s.stacks[f.Stack] = opened
+		s.stacks.put(f.Stack, opened)
 	case "close":
-		delete(s.stacks, f.Stack)
+		s.stacks.remove(f.Stack)
 	case "tools":
 		if opened == nil {
 			end = unknown(f.ID, "stack")
 			break
 		}
-		s.keep(f.Stack+" "+f.Set, f.Tools)
+		s.sets.put(f.Stack+" "+f.Set, f.Tools)
 		end.Notes = opened.validator.InspectTools(f.Tools) // compiles the schemas
 	}
 	s.send(end)
 	return nil
 }
 
-// start starts a job. s.mu is held.
-func (s *Session) start(f hostFrame) {
-	j := &job{session: s, request: f.Request, stack: s.stacks[f.Stack], frames: map[int][]hostFrame{}}
+// start starts a job of a stack, which is nil if the session does not have it. s.mu is held.
+func (s *Session) start(f hostFrame, opened *openStack) {
+	j := &job{session: s, request: f.Request, stack: opened, frames: map[int][]hostFrame{}}
 	j.some.L = &j.mu
-	tools, ok := s.set(f.Stack + " " + f.Set)
+	tools, ok := s.sets.get(f.Stack + " " + f.Set)
 	if f.Set != "" {
 		j.request.Tools = tools
 	}
 	if j.stack == nil {
 		j.unknown = "stack"
-	} else if f.Set != "" && !ok {
+	} else if j.stack.jobs++; f.Set != "" && !ok {
 		j.unknown = "set"
 	}
 	j.sent = f
