@@ -134,7 +134,11 @@ func init() { // the readers use the table
 	}
 	for i := range programs {
 		f := &programs[i]
-		f.across, f.messages = true, slices.ContainsFunc(slices.Concat(f.has...), func(s sign) bool { return strings.HasPrefix(s.in+s.member, "messages") })
+		f.across = true
+		for _, s := range slices.Concat(f.has...) {
+			f.messages = f.messages || strings.HasPrefix(s.in+s.member, "messages")
+			f.exchange = f.exchange || s.in == "request"
+		}
 	}
 }
 

@@ -408,6 +408,9 @@ func TestNoCalls(t *testing.T) {
 		"an event that is not of Codex":         {`{"timestamp":"T","type":"answer","payload":{"type":"x","choices":[{"message":` + chatMessage + `}]}}`, string(recorded.SkippedUnknown)},
 		"an event of no form":                   {`{"type":"message_start","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"add","arguments":{}}]}}`, string(recorded.SkippedUnknown)},
 		"a Chrome trace":                        {`{"name":"RunTask","ph":"X","args":{}}`, string(recorded.SkippedUnknown)},
+		"an answer in another form":             {`{"kind":"x","parts":[],"choices":[{"message":` + chatMessage + `}]}`, string(recorded.SkippedUnread)},
+		"calls in an exchange's request":        {`{"request":{"method":"POST","url":"/v1/chat/completions","body":{"messages":[` + chatMessage + `]}},"response":{"status":200,"body":{"choices":[{"message":{"content":"hi"}}]}}}`, string(recorded.SkippedNoCalls)},
+		"calls in the input of an answer":       {`{"type":"llm","input":{"messages":[` + chatMessage + `]},"output":{"choices":[{"message":{"content":"hi"}}]}}`, string(recorded.SkippedNoCalls)},
 		"Cline before 2026":                     {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
 	} {
 		t.Run(name, func(t *testing.T) {
