@@ -159,19 +159,24 @@ func nearest(v rawjson.Value) (name string) {
 }
 
 // records returns the records in a line: the line, or what it has in lists, as pages of an
-// API and exports of traces do.
-func records(v rawjson.Value) (out []rawjson.Value) {
+// API and exports of traces do. Below maxLists lists in each other it looks for no more.
+func records(v rawjson.Value) []rawjson.Value { return recordsIn(v, maxLists) }
+
+// maxLists is more than the four lists in each other that exports have. Each may copy what is in it.
+const maxLists = 16
+
+func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
 	if attributes := v.Get("attributes"); attributes.Exists() {
 		if in, ok := jsonIn(string(appendAny(nil, attributes))); ok {
 			v = in
 		}
 	}
 	v = undotted(v)
-	if formOf(v) == nil {
+	if lists > 0 && formOf(v) == nil {
 		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "data/spans", "runs", "interactions"} {
 			if list := placeAt(v, key); list.Kind() == rawjson.Array {
 				for e := range list.Each() {
-					out = append(out, records(e)...)
+					out = append(out, recordsIn(e, lists-1)...)
 				}
 			}
 		}
