@@ -37,9 +37,10 @@ func Open(ctx context.Context, name string) (*recorded.Toolsets, error) {
 		}
 		cmd := exec.Command(words[0], words[1:]...)
 		cmd.Stderr = os.Stderr
+		ownGroup(cmd)
 		defer func() {
 			if cmd.Process != nil {
-				_ = cmd.Process.Kill() // a server that does not answer does not end with its input either
+				killGroup(cmd) // a server that does not answer does not end with its input either
 			}
 		}()
 		transport = &sdk.CommandTransport{Command: cmd, TerminateDuration: 3 * time.Second}

@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,6 +37,12 @@ func TestMain(m *testing.M) {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			fmt.Print(answer(in.Text(), "\n"))
 		}
+		os.Exit(0)
+	case "wrapper": // npx and uvx are such ones
+		server := exec.Command(os.Args[0])
+		server.Env = append(os.Environ(), roleVariable+"=silent")
+		server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, os.Stderr
+		_ = server.Run()
 		os.Exit(0)
 	case "broken":
 		os.Exit(1)
@@ -87,31 +95,48 @@ func TestCommand(t *testing.T) {
 	_, err = mcptools.Open(t.Context(), "mcp:"+os.Args[0])
 	require.ErrorContains(t, err, "EOF")
 
-	t.Setenv(roleVariable, "silent")
-	started := filepath.Join(t.TempDir(), "pid")
-	t.Setenv(fileVariable, started)
-	ctx, end := context.WithCancelCause(t.Context())
-	go func() {
-		for pid := ""; pid == ""; time.Sleep(time.Millisecond) {
-			b, _ := os.ReadFile(started)
-			pid = string(b)
-		}
-		end(errors.New("enough"))
-	}()
-	_, err = mcptools.Open(ctx, "mcp:"+os.Args[0])
-	require.ErrorContains(t, err, "enough")
-	pid, err := os.ReadFile(started)
-	require.NoError(t, err)
-	server, err := strconv.Atoi(string(pid))
-	require.NoError(t, err)
-	process, err := os.FindProcess(server)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return process.Signal(syscall.Signal(0)) != nil }, 2*time.Second, time.Millisecond, "the server has ended")
-
 	_, err = mcptools.Open(t.Context(), "mcp:no-such-command-here")
 	require.ErrorContains(t, err, "executable file not found")
 	_, err = mcptools.Open(t.Context(), "mcp:")
 	require.ErrorContains(t, err, "a command is missing")
+}
+
+// A server that does not end with its input is killed, and so is one behind a wrapper.
+func TestCommandIsEnded(t *testing.T) {
+	for _, role := range []string{"silent", "wrapper"} {
+		if role == "wrapper" && runtime.GOOS == "windows" {
+			continue
+		}
+		t.Setenv(roleVariable, role)
+		started := filepath.Join(t.TempDir(), "pid")
+		t.Setenv(fileVariable, started)
+		ctx, end := context.WithCancelCause(t.Context())
+		go func() {
+			for pid := ""; pid == ""; time.Sleep(time.Millisecond) {
+				b, _ := os.ReadFile(started)
+				pid = string(b)
+			}
+			end(errors.New("enough"))
+		}()
+		_, err := mcptools.Open(ctx, "mcp:"+os.Args[0])
+		require.ErrorContains(t, err, "enough")
+		pid, err := os.ReadFile(started)
+		require.NoError(t, err)
+		server, err := strconv.Atoi(string(pid))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return ended(server) }, 2*time.Second, time.Millisecond, "the server of %s has ended", role)
+	}
+}
+
+// ended reports whether a process has ended. The child of one that was killed may stay as a zombie
+// where nobody waits for it, as in a container.
+func ended(pid int) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil || process.Signal(syscall.Signal(0)) != nil {
+		return true
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return strings.Contains(string(stat), ") Z ")
 }
 
 func TestAddress(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -43,6 +44,33 @@ func TestExchange(t *testing.T) {
 			{Name: "web_search", Kind: middleware.KindHosted},
 			{Name: "sh", Kind: middleware.KindCustom},
 		}, got.Tools)
+	}
+}
+
+// An exchange with one more member that other forms are recognised by is read as an exchange.
+func TestExchangeWithMembersOfOtherForms(t *testing.T) {
+	t.Parallel()
+	const tools = `"tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]`
+	const pair = `"request":{"model":"m","messages":[],` + tools + `},"response":` + chatAnswer
+	for _, more := range []string{
+		`"record_type":"x"`, `"source":"a","action":"run"`, `"source":"a","observation":"run"`, `"source":"a","kind":"MyEvent"`, `"$set":{}`, `"kind":"x","parts":[]`,
+		`"role":"assistant","content":"x"`, `"lc":1,"kwargs":{}`, `"simulations":[]`, `"conversations":[]`, `"eval":"x","samples":[]`, `"sessionID":"s","part":{}`,
+		`"task_id":1,"traj":[]`, `"run_type":"llm","trace_id":"t","outputs":{}`, `"trace_id":"t","outputs":{}`, `"session":"s","items":[]`, `"mlflow.spanType":"LLM"`, `"id":"i","object":"trace"`,
+		`"generations":[]`, `"answers":[],"tools":[]`, `"sample":{"output":[]}`, `"type":"response_item","payload":{}`, `"name":"x","args":{}`,
+		`"gen_ai.tool.name":"x","gen_ai.tool.call.arguments":"{}"`, `"provider":{"id":"p"}`,
+	} {
+		t.Run(more, func(t *testing.T) {
+			t.Parallel()
+			for _, line := range []string{"{" + pair + "," + more + "}", "{" + more + "," + strings.Replace(pair, `"request":`, `"request":{"body":`, 1) + "}"} {
+				if strings.Contains(line, `"body"`) {
+					line = strings.Replace(line, `,"response"`, `},"response"`, 1)
+				}
+				calls, skipped, errs := read(t, recorded.NewLog(), "f", line)
+				require.Equal(t, []string{`add {} {"type":"object"}`}, calls)
+				require.Empty(t, skipped)
+				require.Empty(t, errs)
+			}
+		})
 	}
 }
 

@@ -24,6 +24,7 @@ type form struct {
 	read     func(*session, rawjson.Value) // reads a record; nil: the places below say what to read
 	across   bool                          // records of a file belong together
 	messages bool                          // messages are a sign
+	exchange bool                          // members of the request are a sign
 	session  bool                          // of an agent that worked for a person
 	lines    bool                          // of one such session in a file: a message may be in several, and a call counts once
 	request  []string                      // the first that is there has the tools; else the record, else Toolsets
@@ -105,11 +106,21 @@ var bare = form{answer: []string{""}}
 
 // formOf returns the form of a record; nil if it has none of programs and forms. A record with
 // messages is a conversation, unless a form is known by its messages: other members prove less.
+// In the same way a record with the request of a model and a response is an exchange.
 func formOf(v rawjson.Value) *form {
 	hasMessages := enter(v.Get("messages"), "0").Kind() == rawjson.Object
+	isExchange := false
+	if (sign{member: "response"}).on(v) {
+		req := find(v, "request")
+		isExchange = firstAt(firstAt(req, []string{"body", ""}), []string{"messages", "contents", "input"}).Exists()
+	}
 	for _, table := range [][]form{programs, forms} {
 		for i := range table {
-			if f := &table[i]; (!hasMessages || !f.across || f.messages) && f.fits(v) {
+			f := &table[i]
+			if f.across && (hasMessages && !f.messages || isExchange && !f.exchange) {
+				continue
+			}
+			if f.fits(v) {
 				return f
 			}
 		}
@@ -148,19 +159,24 @@ func nearest(v rawjson.Value) (name string) {
 }
 
 // records returns the records in a line: the line, or what it has in lists, as pages of an
-// API and exports of traces do.
-func records(v rawjson.Value) (out []rawjson.Value) {
+// API and exports of traces do. Below maxLists lists in each other it looks for no more.
+func records(v rawjson.Value) []rawjson.Value { return recordsIn(v, maxLists) }
+
+// maxLists is more than the four lists in each other that exports have. Each may copy what is in it.
+const maxLists = 16
+
+func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
 	if attributes := v.Get("attributes"); attributes.Exists() {
 		if in, ok := jsonIn(string(appendAny(nil, attributes))); ok {
 			v = in
 		}
 	}
 	v = undotted(v)
-	if formOf(v) == nil {
+	if lists > 0 && formOf(v) == nil {
 		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "data/spans", "runs", "interactions"} {
 			if list := placeAt(v, key); list.Kind() == rawjson.Array {
 				for e := range list.Each() {
-					out = append(out, records(e)...)
+					out = append(out, recordsIn(e, lists-1)...)
 				}
 			}
 		}

@@ -79,9 +79,14 @@ func (r *Reader) look(l Line) {
 	l.value = doc.Root()
 	s := r.session
 	s.line = l.N
+	before := s.found()
 	switch {
 	case s.takes(l.value):
-		l = Line{File: l.File, N: l.N, skip: SkippedNoCalls}
+		skip := SkippedNoCalls
+		if v := l.value; s.found() == before && !s.form.messages && (bareAnswer(v) || v.Get("response").Exists()) && mayHoldCall(v.Raw()) {
+			skip = SkippedUnread
+		}
+		l = Line{File: l.File, N: l.N, skip: skip}
 	case s.form != nil && (s.form.session || s.form.lines) && !isRecorded(l.value) && formOf(l.value) == nil && !bareAnswer(l.value):
 		l = Line{File: l.File, N: l.N, skip: Skipped("of type " + display.Visible(display.Clip(cmp.Or(l.value.Get("type").Str(), "(none)"), 40), false))}
 	}

@@ -134,7 +134,11 @@ func init() { // the readers use the table
 	}
 	for i := range programs {
 		f := &programs[i]
-		f.across, f.messages = true, slices.ContainsFunc(slices.Concat(f.has...), func(s sign) bool { return strings.HasPrefix(s.in+s.member, "messages") })
+		f.across = true
+		for _, s := range slices.Concat(f.has...) {
+			f.messages = f.messages || strings.HasPrefix(s.in+s.member, "messages")
+			f.exchange = f.exchange || s.in == "request"
+		}
 	}
 }
 
@@ -310,13 +314,22 @@ func undotted(v rawjson.Value) rawjson.Value {
 	if raw := v.Raw(); !strings.Contains(raw, "llm") && !strings.Contains(raw, "gen_ai.completion.") {
 		return v
 	}
+	isDotted := func(key string) bool {
+		return key == "llm" || slices.ContainsFunc(dotted, func(begin string) bool { return strings.HasPrefix(key, begin) })
+	}
+	any := false
+	for m := range v.Each() {
+		any = any || isDotted(strings.TrimPrefix(m.Key(), "attributes."))
+	}
+	if !any { // the names are in a list below, which is not copied here
+		return v
+	}
 	var tree node
 	rest := []byte("{")
 	for m := range v.Each() {
 		key := strings.TrimPrefix(m.Key(), "attributes.")
-		isDotted := key == "llm" || slices.ContainsFunc(dotted, func(begin string) bool { return strings.HasPrefix(key, begin) })
 		switch {
-		case isDotted && strings.Count(key, ".") <= maxDots:
+		case isDotted(key) && strings.Count(key, ".") <= maxDots:
 			tree.put(key, m, 0)
 		case !strings.HasPrefix(key, "llm.input_messages.") && !strings.HasPrefix(key, "gen_ai.prompt."): // history
 			rest = fmt.Appendf(rest, "%s:%s,", rawjson.Quote(key), m.Raw())

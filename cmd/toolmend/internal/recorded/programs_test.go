@@ -386,6 +386,19 @@ func TestCallsThatAreNotRead(t *testing.T) {
 	}
 }
 
+// deep returns an answer with a call in lists in each other.
+func deep(n int) string {
+	return strings.Repeat(`{"data":[`, n) + `{"type":"llm","input":{},"output":` + chatAnswer + `}` + strings.Repeat(`]}`, n)
+}
+
+// The attributes of each list may be copied, so the number of lists in each other is bounded.
+func TestListsInLists(t *testing.T) {
+	t.Parallel()
+	calls, _, errs := read(t, recorded.NewLog(), "f", deep(16))
+	require.Equal(t, []string{"add {}"}, calls)
+	require.Empty(t, errs)
+}
+
 // What resembles a call and is none, or is in no form that is read.
 func TestNoCalls(t *testing.T) {
 	t.Parallel()
@@ -408,6 +421,10 @@ func TestNoCalls(t *testing.T) {
 		"an event that is not of Codex":         {`{"timestamp":"T","type":"answer","payload":{"type":"x","choices":[{"message":` + chatMessage + `}]}}`, string(recorded.SkippedUnknown)},
 		"an event of no form":                   {`{"type":"message_start","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"add","arguments":{}}]}}`, string(recorded.SkippedUnknown)},
 		"a Chrome trace":                        {`{"name":"RunTask","ph":"X","args":{}}`, string(recorded.SkippedUnknown)},
+		"an answer in another form":             {`{"kind":"x","parts":[],"choices":[{"message":` + chatMessage + `}]}`, string(recorded.SkippedUnread)},
+		"calls in an exchange's request":        {`{"request":{"method":"POST","url":"/v1/chat/completions","body":{"messages":[` + chatMessage + `]}},"response":{"status":200,"body":{"choices":[{"message":{"content":"hi"}}]}}}`, string(recorded.SkippedNoCalls)},
+		"calls in the input of an answer":       {`{"type":"llm","input":{"messages":[` + chatMessage + `]},"output":{"choices":[{"message":{"content":"hi"}}]}}`, string(recorded.SkippedNoCalls)},
+		"lists too deep":                        {deep(17), string(recorded.SkippedUnknown)},
 		"Cline before 2026":                     {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,6 +111,7 @@ const (
 	SkippedFailure Skipped = "an error response"
 	SkippedToolset Skipped = "a toolset"
 	SkippedUnknown Skipped = "in no form that is read"
+	SkippedUnread  Skipped = "an answer that may have tool calls, where its form has none"
 	SkippedRepeat  Skipped = "repeats a call that was read before"
 	SkippedCut     Skipped = "cut off, at the end of the file"
 )

@@ -31,6 +31,7 @@ type session struct {
 	runTypes map[string]string
 	model    string
 	outcomes map[string]Outcome
+	added    int // calls, repeats and all, and answers that were read in another way
 	repeats  int
 	errs     []error // of records that could not be read
 	texts    rawjson.Value
@@ -66,9 +67,13 @@ func (s *session) fail(err error) {
 	s.errs = append(s.errs, &Error{File: s.file, Line: s.line, Err: err})
 }
 
+// found counts what was read in records.
+func (s *session) found() int { return s.added + len(s.late) + len(s.errs) }
+
 // add adds a call to a turn. A call that the turn has already is a later state of it; a call
 // that was read elsewhere is a repeat.
 func (s *session) add(t *Turn, v rawjson.Value) {
+	s.added++
 	if was := find(v, "state/input"); v.Get("tool").Str() == "invalid" && was.Get("tool").Exists() { // opencode did not know the tool: it keeps the name alone
 		s.turns = append(s.turns, &Turn{Model: t.Model, Line: s.line, Session: true, Tools: []middleware.Tool{},
 			Calls: []middleware.ToolCall{{ID: text(v.Get("callID")), Name: text(was.Get("tool"))}}, Outcomes: []Outcome{OutcomeError}})
@@ -471,6 +476,7 @@ func (s *session) blocks(v rawjson.Value) {
 
 // adopt adds turns that were read in another way.
 func (s *session) adopt(turns []Turn, err error) {
+	s.added++
 	if err != nil {
 		s.fail(err)
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 
@@ -44,8 +45,11 @@ func launchCommand(m machine, at string, f runFlags) (launch, error) {
 		if v.name == ollamaHost {
 			present.url = ollamaURL(present.url)
 		}
-		if checkUpstream(present.url) != nil {
-			return l, fmt.Errorf("%s must be a URL, such as %s, got %q", present.from, firstOf(v.url, openaiURL), present.url)
+		switch { // the messages do not show the value, which may hold a password
+		case strings.Contains(present.url, "${"):
+			return l, fmt.Errorf("%s has a variable ${NAME} that is not set", present.from)
+		case checkUpstream(present.url) != nil:
+			return l, fmt.Errorf("%s must be a URL, such as %s", present.from, firstOf(v.url, openaiURL))
 		}
 		name := strings.ToLower(v.name)
 		u := gateway.Upstream{Name: name, URL: split(firstOf(f.upstream, present.url, v.url)).upstream, Prefix: "/" + name}
@@ -64,7 +68,7 @@ func (m machine) dotenv(name string) string {
 	for _, dir := range m.up() {
 		for _, file := range []string{".env.local", ".env"} {
 			text, _ := m.readFile(filepath.Join(dir, file))
-			if value := dotenv(text, name); value != "" {
+			if value := dotenv(text, name, m.getenv); value != "" {
 				return value
 			}
 		}
@@ -78,6 +82,15 @@ func ollamaURL(host string) string {
 	if host == "" || strings.Contains(host, "://") {
 		return host
 	}
-	name, port, _ := strings.Cut(host, ":")
-	return "http://" + strings.Replace(firstOf(name, "127.0.0.1"), "0.0.0.0", "127.0.0.1", 1) + ":" + firstOf(port, "11434")
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = strings.Trim(host, "[]"), ""
+	}
+	switch name {
+	case "", "0.0.0.0":
+		name = "127.0.0.1"
+	case "::":
+		name = "::1"
+	}
+	return "http://" + net.JoinHostPort(name, firstOf(port, "11434"))
 }

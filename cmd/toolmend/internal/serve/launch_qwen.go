@@ -1,9 +1,8 @@
 package serve
 
 import (
-	"bufio"
-	"bytes"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/toolmend/toolmend/gateway"
@@ -31,22 +30,52 @@ func (m machine) qwenFile(name string) string {
 	for _, dir := range append(m.up(), m.home) {
 		for _, file := range []string{filepath.Join(dir, ".qwen", ".env"), filepath.Join(dir, ".env")} {
 			if text, err := m.readFile(file); err == nil {
-				return dotenv(text, name)
+				return dotenv(text, name, m.getenv)
 			}
 		}
 	}
 	return ""
 }
 
-// dotenv returns a variable of the text of a .env file, or "". All other lines are ignored.
-func dotenv(text []byte, name string) string {
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		k, v, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "), "=")
-		if strings.TrimSpace(k) == name {
-			return strings.Trim(strings.TrimSpace(v), `"'`)
+// dotenv returns a variable of the text of a .env file, or "". A later line replaces an earlier one.
+// ${NAME} and ${NAME:-default} stand for a variable of the environment, else of a line above; they
+// stay as they are where there is none.
+// Source: python-dotenv, parser.py and variables.py; dotenv and dotenv-expand for Node.
+func dotenv(text []byte, name string, getenv func(string) string) string {
+	const most = 2048 // bytes of a value in which variables are replaced
+	file := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		k, v, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok {
+			continue
+		}
+		v = dotenvValue(strings.TrimSpace(v))
+		if len(v) <= most {
+			if full := dotenvVariable.ReplaceAllStringFunc(v, func(found string) string {
+				m := dotenvVariable.FindStringSubmatch(found)
+				return firstOf(getenv(m[1]), file[m[1]], m[2], found)
+			}); len(full) <= most {
+				v = full
+			}
+		}
+		file[strings.TrimSpace(k)] = v
+	}
+	return file[name]
+}
+
+var (
+	dotenvVariable = regexp.MustCompile(`\$\{(\w+)(?::-([^}]*))?\}`)
+	dotenvComment  = regexp.MustCompile(`(^|\s+)#.*`)
+)
+
+// dotenvValue returns a value of a .env file without its quotes, and without a comment behind it.
+func dotenvValue(v string) string {
+	if v != "" && strings.Contains("\"'`", v[:1]) {
+		if in, _, closed := strings.Cut(v[1:], v[:1]); closed {
+			return in
 		}
 	}
-	return ""
+	return dotenvComment.ReplaceAllString(v, "")
 }
 
 // qwenSetting returns the base URL of qwen-code's settings files, or "".

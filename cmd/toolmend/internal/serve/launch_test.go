@@ -178,6 +178,10 @@ func TestLaunchCommand(t *testing.T) {
 		"Ollama":                    {variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "http://127.0.0.1:11434"},
 		"Ollama, a port":            {env: "OLLAMA_HOST=:1234", variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "http://127.0.0.1:1234"},
 		"Ollama, an address":        {env: "OLLAMA_HOST=0.0.0.0", variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "http://127.0.0.1:11434"},
+		"Ollama, IPv6":              {env: "OLLAMA_HOST=::1", variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "http://[::1]:11434"},
+		"Ollama, IPv6 in brackets":  {env: "OLLAMA_HOST=[::1]", variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "http://[::1]:11434"},
+		"Ollama, IPv6 and a port":   {env: "OLLAMA_HOST=[::]:1234", variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "http://[::1]:1234"},
+		"Ollama, a name and a port": {env: "OLLAMA_HOST=h.example:1234", variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "http://h.example:1234"},
 		"Ollama, a URL":             {env: "OLLAMA_HOST=https://o.example/", variable: "OLLAMA_HOST", value: "/ollama_host", upstream: "https://o.example"},
 		"LangChain":                 {variable: "OPENAI_API_BASE"},
 		"LangChain, set":            {env: "ANTHROPIC_API_URL=https://a.example", variable: "ANTHROPIC_API_URL", value: "/anthropic_api_url", upstream: "https://a.example"},
@@ -208,6 +212,46 @@ func TestLaunchCommand(t *testing.T) {
 			}
 			require.Equal(t, c.value, got)
 			require.Equal(t, c.upstream, upstream)
+		})
+	}
+}
+
+// TestLaunchCommandRefused holds that an error names the variable, and not its value, which may hold a password.
+func TestLaunchCommandRefused(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"user:secret@a.example": "must be a URL, such as", "https://secret@a.example/${UNSET}": "has a variable ${NAME} that is not set"} {
+		m := machine{getenv: func(string) string { return "" }, readFile: func(string) ([]byte, error) { return []byte("OPENAI_BASE_URL=" + value), nil }, dir: "/h"}
+		_, err := launchCommand(m, "http://127.0.0.1:5", runFlags{})
+		require.ErrorContains(t, err, "OPENAI_BASE_URL in .env "+want)
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+// TestDotenv holds that .env files are read as the libraries of programs read them.
+func TestDotenv(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"plain":              {"A=1\nURL=http://a/v1\n", "http://a/v1"},
+		"CRLF and export":    {"export URL = http://a/v1\r\nA=1", "http://a/v1"},
+		"none":               {"# URL=http://a\nURL\n", ""},
+		"twice":              {"URL=http://a\nURL=http://b\n", "http://b"},
+		"behind a long line": {"A=" + strings.Repeat("x", 70_000) + "\nURL=http://a\n", "http://a"},
+		"comment":            {"URL=http://a/#x # the proxy", "http://a/#x"},
+		"comment alone":      {"URL= # http://a", ""},
+		"quotes, comment":    {`URL="http://a/ #x" # "the" proxy`, "http://a/ #x"},
+		"single quotes":      {`URL='http://a'#x`, "http://a"},
+		"variable above":     {"HOST=http://a\nURL=${HOST}/v1", "http://a/v1"},
+		"variable outside":   {"OUTSIDE=http://a\nURL=\"${OUTSIDE}/v1\"", "http://env/v1"},
+		"default":            {"URL=${UNSET:-http://a}/v1", "http://a/v1"},
+		"unset":              {"URL=http://${UNSET}/v1", "http://${UNSET}/v1"},
+		"itself":             {"URL=${URL}/v1", "${URL}/v1"},
+		"too long":           {"A=" + strings.Repeat("x", 2000) + "\nURL=${A}${A}", "${A}${A}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, dotenv([]byte(c.text), "URL", func(name string) string {
+				return map[string]string{"OUTSIDE": "http://env"}[name]
+			}))
 		})
 	}
 }

@@ -219,7 +219,7 @@ func TestRunEnds(t *testing.T) {
 		"unknown agent":   {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, copilot, gemini, opencode, qwen. For another program: toolmend run -- vi`},
 		"no such command": {nil, []string{"--", "no-such-program"}, 127, "toolmend run: no-such-program is not installed, or not in PATH\n"},
 		"command killed":  {[]string{"FAKE_END=kill"}, []string{"--mode", "repair", "--", fakeCommand}, 137, "toolmend: no request reached the gateway, so no tool call was validated"},
-		"wrong variable":  {[]string{"OPENAI_BASE_URL=localhost:8080"}, []string{"--", fakeCommand}, 2, `OPENAI_BASE_URL must be a URL, such as https://api.openai.com/v1, got "localhost:8080"`},
+		"wrong variable":  {[]string{"OPENAI_BASE_URL=localhost:8080"}, []string{"--", fakeCommand}, 2, `OPENAI_BASE_URL must be a URL, such as https://api.openai.com/v1`},
 		"mode":            {nil, []string{"--mode", "strict", "claude"}, 2, `toolmend run: mode: must be one of`},
 		"upstream":        {nil, []string{"--upstream", "x", "claude"}, 2, `--upstream "x" is not a URL; write https://x`},
 		"no cache":        {[]string{"HOME=" + os.DevNull}, []string{"claude"}, 5, "the log of the gateway is " + os.TempDir()},
