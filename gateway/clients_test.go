@@ -40,11 +40,11 @@ func TestNamedClients(t *testing.T) {
 		resp, _ := send(t, http.MethodPost, s.URL+"/v1/chat/completions", chatRequest("m"), "X-Toolmend-Key", key)
 		return resp.StatusCode
 	}
-	for _, key := range []string{team, build, build, clientKey} {
+	for i, key := range []string{team, build, build, clientKey} {
 		require.Equal(t, 200, ask(key))
+		steps(t, g, g, i+1) // a step gets its number after the client has its answer
 	}
 	require.Equal(t, 401, ask("key-of-nobody-at-all"))
-	steps(t, g, g, 4)
 	page := func(path string) string {
 		return strings.Join(strings.Fields(tags.ReplaceAllString(browse(g, path, opened(t, g, g)...).Body.String(), " ")), " ")
 	}

@@ -2,6 +2,7 @@ package lib
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ func Serve(ctx context.Context, release string, in io.Reader, out io.Writer) err
 	}
 	s.cancel()
 	select { // the host learns why
-	case <-ended:
+	case other := <-ended: // over ends the writer too, which may be the first
+		err = cmp.Or(err, other)
 	case <-time.After(time.Second):
 	}
 	return err
