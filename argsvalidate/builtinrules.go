@@ -50,7 +50,7 @@ func Dotted(path string) string {
 }
 
 // Check returns an issue for each invalid value, in the order of the
-// arguments, at most 1,000. The error is that of Find.
+// arguments, at most 1,000. The error is what Find returns.
 func (r FieldRule[V]) Check(ctx context.Context, c *Call) ([]middleware.Issue, error) {
 	return r.checkParts(ctx, c, func(string) bool { return true })
 }

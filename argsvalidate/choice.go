@@ -17,13 +17,13 @@ func (j *validation) enforceChoice() {
 	first := true
 	for i := range j.calls {
 		c := j.verdicts[i].Call
+		rules := j.v.toolRules(c.Name, true)
 		switch why := j.forbidden(c); {
 		case why != "":
 			j.forbid(i, codeToolChoice, why)
-		case len(j.v.toolRules(c.Name, true)) > 0:
-			r := j.v.toolRules(c.Name, true)[0]
-			j.forbid(i, codeToolChoice, r.message)
-			j.verdicts[i].Issues[0].Rule = r.name
+		case len(rules) > 0:
+			j.forbid(i, codeToolChoice, rules[0].message)
+			j.verdicts[i].Issues[0].Rule = rules[0].name
 		case !j.req.NoParallelCalls || c.Kind == middleware.KindBuiltin && !j.tools.find(c.Name, "").declared():
 			// no limit, or a call that a provider makes beside others, such as a request for an approval
 		case first:

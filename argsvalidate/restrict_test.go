@@ -175,7 +175,7 @@ func TestForbid(t *testing.T) {
 	}
 }
 
-// TestRejectedLoop holds that a call that NoLoops rejects is no rejected call: if its re-ask is not allowed, it passes
+// TestRejectedLoop holds that a call that NoLoops rejects does not count as rejected: if its re-ask is not allowed, it passes
 // where other invalid calls do.
 func TestRejectedLoop(t *testing.T) {
 	t.Parallel()

@@ -202,18 +202,25 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 }
 
 // sendEnd sends the end of a response. The end of a stream may wait a moment for its trailers, which
-// can follow when the handler returns. It must call wait before.
+// can follow when the handler returns. The handler calls wait before it returns. A panic of w, which
+// would end the program in the goroutine of the timer, is a panic of wait.
 func sendEnd(w http.ResponseWriter) (wait func()) {
-	flushed := make(chan struct{})
-	flush := func() { _ = http.NewResponseController(w).Flush(); close(flushed) }
+	flush := func() { _ = http.NewResponseController(w).Flush() }
 	if w.Header().Get("Content-Length") != "" {
 		flush()
 		return func() {}
 	}
-	late := time.AfterFunc(time.Millisecond, flush)
+	flushed := make(chan any, 1)
+	late := time.AfterFunc(time.Millisecond, func() {
+		defer func() { flushed <- recover() }()
+		flush()
+	})
 	return func() {
-		if !late.Stop() {
-			<-flushed
+		if late.Stop() {
+			return
+		}
+		if value := <-flushed; value != nil {
+			panic(value)
 		}
 	}
 }

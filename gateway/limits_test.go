@@ -111,7 +111,7 @@ func TestClientLimits(t *testing.T) {
 			{19 * time.Second, post, chat, "1"}, {time.Second, post, chat, ""}, {0, post, chat, "20"},
 			{time.Hour, post, chat, ""}, {0, post, chat, ""}, {0, post, chat, ""}, {0, post, chat, "20"},
 		}},
-		"a limit that is no divisor": {gateway.ClientLimits{RequestsPerMinute: 7}, gateway.Settings{}, []step{
+		"a limit that does not divide": {gateway.ClientLimits{RequestsPerMinute: 7}, gateway.Settings{}, []step{
 			{0, get, models, ""}, {0, get, models, ""}, {0, get, models, ""}, {0, get, models, ""}, {0, get, models, ""}, {0, get, models, ""}, {0, get, models, ""},
 			{0, get, models, "9"}, {9 * time.Second, get, models, ""},
 		}},

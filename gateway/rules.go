@@ -24,7 +24,9 @@ import (
 //
 // A call that a rule rejects is repaired and re-asked as other invalid calls. If the attempts run
 // out it is not passed to the client, which does not know the rule: middleware.Pass means
-// middleware.DropInvalid then, unless it is the setting of a ToolRule.
+// middleware.DropInvalid then, unless it is the setting of a ToolRule. So it is for each invalid
+// call of a tool that a rule or the Hook is for, because another fault may have kept the rule from
+// running.
 type Rule struct {
 	Name     string `toml:"name,omitempty"`     // for notes and reports; "" means its number, from 1
 	Tool     string `toml:"tool,omitempty"`     // a * matches any text; "" means every tool

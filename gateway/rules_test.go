@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/strip"
 )
 
 // limitedRefund is a rule on the amount of refund.
@@ -293,6 +295,30 @@ func TestHookSeesClient(t *testing.T) {
 	body := <-bodies
 	require.Contains(t, body, `"client":"team"`)
 	require.Contains(t, body, `"arguments":{"amount":7}`, "as it runs")
+}
+
+// TestHookIsAskedOnce holds that the page, which validates the calls of a step again, does not ask the hook.
+func TestHookIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []gateway.Mode{gateway.Enforce, gateway.Observe} {
+		var asked atomic.Int64
+		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			says(`{"findings": []}`)(w, r)
+		}))
+		t.Cleanup(h.Close)
+		p := newRefunds(t, `{"amount":900,"note":[]}`) // is valid as sent, and stripped
+		g, err := gateway.New(gateway.Config{Settings: gateway.Settings{Mode: mode, Strip: strip.All}, Hook: gateway.Hook{URL: h.URL}, Upstreams: []gateway.Upstream{{URL: p.URL}}}, gateway.Options{})
+		require.NoError(t, err)
+		s := httptest.NewServer(g)
+		status, arguments, _ := askRefund(t, s.URL)
+		require.Equal(t, http.StatusOK, status, arguments)
+		steps(t, g, g, 1)
+		require.Equal(t, http.StatusOK, browse(g, "/_toolmend/steps/1", opened(t, g, g)...).Code)
+		s.Close()
+		require.NoError(t, g.Close())
+		require.EqualValues(t, 1, asked.Load(), mode)
+	}
 }
 
 // TestHookInObserve holds that a client in the mode Observe gets its answer while the hook is still asked, and that

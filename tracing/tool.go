@@ -43,7 +43,7 @@ type ToolFunc[R any] = func(ctx context.Context, call middleware.ToolCall) (R, e
 // The middleware returns the results of next unchanged, and a panic of next
 // continues. Options have the same meaning as in New. Arguments, results and error
 // texts are recorded only with Options.Content. The metric is
-// gen_ai.execute_tool.duration. The only log record is that of a panic, which is an
+// gen_ai.execute_tool.duration. The only log record is about a panic, which is an
 // exception event of the span too. It contains the panic value and the stack. The
 // middleware is safe for concurrent use.
 //

@@ -963,9 +963,9 @@ const maxSureDepth = 512
 
 // SurelyValid reports whether text is one JSON object within limits, without
 // duplicate keys and without the empties, that is valid. With declared it is false too
-// for an undeclared key beside declared properties, and for one that OtherCase may report. If it is false, parse
-// the text and call Validate. It reads the text once, stops at the first fault,
-// and allocates nothing for most schemas.
+// for an undeclared key beside declared properties, and for one that OtherCase may
+// report. If it is false, parse the text and call Validate. It reads the text once, stops
+// at the first fault, and allocates nothing for most schemas.
 func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties, declared bool) bool {
 	limits = limits.WithDefaults()
 	if len(text) > limits.Bytes || limits.Depth > maxSureDepth {

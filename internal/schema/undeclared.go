@@ -21,8 +21,9 @@ func Undeclared(schema *view.View, instance rawjson.Value, code string) []middle
 // OtherCase returns an issue of the given code for each undeclared member whose key differs
 // in letter case only from a declared property: encoding/json decodes it into the field of
 // that property, whose schema has not validated it. A key that a pattern of the schema
-// matches, or that an enum of propertyNames lists, is declared. With twins a key that differs so from an earlier undeclared key of its
-// object is an issue too. At most 1,000 are returned, in the order of the instance.
+// matches, or that an enum of propertyNames lists, is declared. With twins a key that
+// differs so from an earlier undeclared key of its object is an issue too. At most 1,000 are
+// returned, in the order of the instance.
 func OtherCase(schema *view.View, instance rawjson.Value, twins bool, code string) []middleware.Issue {
 	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, unions: map[string]*view.Node{},
 		folds: true, twins: twins, patterns: map[string]pattern{}}
@@ -50,7 +51,7 @@ type properties struct {
 	below map[string]*view.Node
 }
 
-// otherNames stands in below for all names that no schema declares. It is no text of JSON.
+// otherNames stands in below for all names that no schema declares. It cannot be a text of JSON.
 const otherNames = "\xff"
 
 // step returns the schema of a child, which is looked for once. If several schemas describe the

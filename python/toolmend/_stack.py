@@ -67,7 +67,7 @@ class Invalid(Exception):
 
     def __init__(self, message: str, pointer: str = ""):
         super().__init__(message)
-        self.pointer = pointer
+        self.pointer = str(pointer)  # it must become JSON
 
 
 class Stopped(ToolmendError):

@@ -2,6 +2,7 @@ import asyncio
 import json
 import logging
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -232,6 +233,16 @@ class Rules(unittest.TestCase):
 
         model = Model(['{"n": 500}'], ['{"n": 5}'])
         self.assertEqual(args(asyncio.run(toolmend.Stack(rules={"get": rule})(model.later)(USER, TOOLS))), [{"n": 5}])
+
+    def test_a_pointer_that_is_not_a_text(self):
+        async def rule(call):
+            if call.args["n"] > 99:
+                raise toolmend.Invalid("too large", pathlib.PurePosixPath("/n"))
+
+        model = Model(['{"n": 500}'], ['{"n": 5}'])
+        step = asyncio.wait_for(toolmend.Stack(rules={"get": rule})(model.later)(USER, TOOLS), 20)
+        self.assertEqual(args(asyncio.run(step)), [{"n": 5}])
+        self.assertIn("[n] too large", model.asks[1][-1]["content"])
 
     def test_could_not_decide(self):
         own = LookupError("no database")

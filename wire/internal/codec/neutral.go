@@ -72,7 +72,7 @@ func Choice(req *middleware.Request) (c middleware.ToolChoice, allowed []string)
 }
 
 // AllowedNames returns the names in a list of allowed tools, as name reads one: of an empty list
-// none. It is nil if there is no list, or if an entry has no name: then it is not known which
+// none. It is nil without a list, or if an entry has no name: then it is not known which
 // tools are allowed.
 func AllowedNames(list rawjson.Value, name func(rawjson.Value) string) []string {
 	if list.Kind() != rawjson.Array {

@@ -133,7 +133,7 @@ func (r *Splitter) Close() (*middleware.Response, error) {
 	return r.resp, r.err
 }
 
-// CutAtEnd reports whether u is the last unit, and is no JSON only because its end is missing.
+// CutAtEnd reports whether u is the last unit, and not JSON only because its end is missing.
 func (r *Splitter) CutAtEnd(u *Unit) bool { return r.closed && CutShort(u.Err) }
 
 // Text returns all bytes that were written.

@@ -36,7 +36,7 @@ type hostFrame struct {
 	Stream   bool               `json:"stream"`   // step
 
 	Calls    []middleware.ToolCall `json:"calls"`    // validate
-	Messages []middleware.Message  `json:"messages"` // messages: those of the step
+	Messages []middleware.Message  `json:"messages"` // messages: what the step asked for
 	Response *middleware.Response  `json:"response"` // answer
 	Failure  *hostError            `json:"error"`    // answer, findings
 	Events   []middleware.Event    `json:"events"`   // chunk

@@ -26,8 +26,8 @@ const prefix = "mcp:"
 
 // Open reads the tools that name stands for: the tools of the MCP server at an http or https
 // address, or of one that the command behind "mcp:" starts; otherwise the toolsets in a file.
-// A server has 30 seconds, and what a command writes to its standard error goes to that of the
-// program. The tools of a server are some of those that a model had.
+// A server has 30 seconds, and a command writes to the standard error of the program. A server
+// has some of the tools that a model had.
 func Open(ctx context.Context, name string) (*recorded.Toolsets, error) {
 	var transport sdk.Transport = &sdk.StreamableClientTransport{Endpoint: name, DisableStandaloneSSE: true}
 	if command, ok := strings.CutPrefix(name, prefix); ok {

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	case "silent":
 		_ = os.WriteFile(os.Getenv(fileVariable), []byte(strconv.Itoa(os.Getpid())), 0o600)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // a process that TestCommandIsEnded kills long before
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -112,7 +112,7 @@ func TestCommandIsEnded(t *testing.T) {
 		t.Setenv(fileVariable, started)
 		ctx, end := context.WithCancelCause(t.Context())
 		go func() {
-			for pid := ""; pid == ""; time.Sleep(time.Millisecond) {
+			for pid := ""; pid == ""; time.Sleep(time.Millisecond) { // the file of a real process, which has no clock of a test
 				b, _ := os.ReadFile(started)
 				pid = string(b)
 			}
@@ -129,7 +129,7 @@ func TestCommandIsEnded(t *testing.T) {
 }
 
 // ended reports whether a process has ended. The child of one that was killed may stay as a zombie
-// where nobody waits for it, as in a container.
+// where its parent does not wait for it, as in a container.
 func ended(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil || process.Signal(syscall.Signal(0)) != nil {

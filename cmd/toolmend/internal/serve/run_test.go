@@ -21,7 +21,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
-// fakeCommand is the name of a program that is no agent. FAKE_BASE names the variable that it reads.
+// fakeCommand is the name of a program that is not an agent. FAKE_BASE names the variable that it reads.
 const fakeCommand = "some-program"
 
 // fakeAgent is what the test binary does under the name of an agent. It says how
