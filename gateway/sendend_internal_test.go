@@ -26,8 +26,8 @@ func TestSendEnd(t *testing.T) {
 
 		wait = sendEnd(w)
 		time.Sleep(time.Second)
-		require.True(t, w.Flushed)
 		wait()
+		require.True(t, w.Flushed)
 
 		wait = sendEnd(flushPanics{httptest.NewRecorder()})
 		time.Sleep(time.Second)
