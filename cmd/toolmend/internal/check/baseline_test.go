@@ -41,7 +41,7 @@ func baselineDir(t *testing.T) string {
 	t.Helper()
 	dir := clitest.DirWith(t, map[string]string{
 		"good": logOf(500, 10), "same": logOf(500, 13), "worse": logOf(500, 50), "none": "", "odd": clitest.Turn("m", "r", "odd", `{}`),
-		"broken": logOf(9, 0) + "{\n", "novel": clitest.Turn("new", "r", "sub", `{}`) + logOf(500, 10),
+		"broken": logOf(9, 0) + "{\n", "unusable": clitest.Turn("m", "r", "odd", `{}`) + logOf(9, 0), "novel": clitest.Turn("new", "r", "sub", `{}`) + logOf(500, 10),
 	})
 	base := exec(t, dir, "", "check", "-json", "@/good")
 	require.Equal(t, cli.ExitInvalid, base.Code)
@@ -117,6 +117,39 @@ func TestBaselineExitCodes(t *testing.T) {
 			got := exec(t, dir, "", append([]string{"check"}, strings.Fields(c.args)...)...)
 			require.Equal(t, c.code, got.Code, got.ErrOut)
 			require.Contains(t, got.Out+got.ErrOut, c.say)
+		})
+	}
+}
+
+// TestMaxInvalid holds that the share of the calls decides the exit code with -max-invalid,
+// by the verdict of -gate, and beside a baseline too.
+func TestMaxInvalid(t *testing.T) {
+	t.Parallel()
+	dir := baselineDir(t)
+	for _, c := range []struct {
+		args string
+		code int
+		say  string // a part of stderr; "" for none
+	}{
+		{"-max-invalid 2 @/good", cli.ExitOK, ""},
+		{"-max-invalid 1.9 @/good", cli.ExitInvalid, "10 of 500 calls not valid, more than the 1.9% of -max-invalid"},
+		{"-max-invalid 0 @/good", cli.ExitInvalid, ""},
+		{"-gate final -max-invalid 9.9 @/worse", cli.ExitInvalid, "50 of 500 calls"},
+		{"-tool add -max-invalid 2 @/novel", cli.ExitOK, ""},
+		{"-max-invalid 9.9 @/unusable", cli.ExitInvalid, "1 of 10 calls"},
+		{"-max-invalid 2 @/none", cli.ExitOK, "no tool call was found"},
+		{"-baseline @/base -max-invalid 2 @/same", cli.ExitInvalid, "13 of 500 calls"},
+		{"-baseline @/base -max-invalid 20 @/worse", cli.ExitInvalid, ""}, // a rise
+		{"-max-invalid 99 @/broken", cli.ExitFailed, "not JSON"},
+		{"-max-invalid -1 @/good", cli.ExitFailed, "from 0 to 100, not -1"},
+		{"-max-invalid NaN @/good", cli.ExitFailed, "from 0 to 100"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			got := exec(t, dir, "", append([]string{"check"}, strings.Fields(c.args)...)...)
+			require.Equal(t, c.code, got.Code, got.ErrOut)
+			require.Contains(t, got.ErrOut, c.say)
+			require.Equal(t, c.say == "", got.ErrOut == "", got.ErrOut)
 		})
 	}
 }

@@ -366,16 +366,21 @@ func (c *check) summary() report.Summary {
 // exitCode returns 2 rather than 1 if both apply, because the figures of a
 // partly read log are wrong. Without -gate the verdict as sent counts. It
 // describes the model rather than the repairs, and the exit code does not
-// depend on -strip. With -baseline the comparison decides, and not each call.
+// depend on -strip. With -baseline the comparison decides, and the share of the
+// calls only if -max-invalid is set. If the share is above -max-invalid, a message says so.
 func (c *check) exitCode(sum report.Summary, compared *comparison) int {
-	bad := sum.Bad
+	bad, of := sum.Bad, sum.Total.Checked()+sum.Total.Unusable
 	if c.gateFinal {
 		bad = sum.BadEnd
+	}
+	above := 100*float64(bad) > (c.maxInvalid+1e-9)*float64(of)
+	if above && c.maxInvalid > 0 {
+		fmt.Fprintf(c.stderr, "toolmend check: %d of %s not valid, more than the %g%% of -max-invalid\n", bad, text.Plural(of, "call"), c.maxInvalid)
 	}
 	switch {
 	case c.failed > 0 || c.unvalidated > 0:
 		return cli.ExitFailed
-	case compared != nil && compared.Risen, compared == nil && bad > 0:
+	case compared != nil && compared.Risen, above:
 		return cli.ExitInvalid
 	}
 	return cli.ExitOK

@@ -41,6 +41,7 @@ type settings struct {
 	gateFinal               bool    // the final verdict decides the exit code
 	baseline                string  // path; "" compares with nothing
 	maxRise                 float64 // in percentage points
+	maxInvalid              float64 // in percent of the calls that have a schema; at 100 the share does not decide the exit code
 
 	writeBaseline string // path; "" writes none
 
@@ -60,6 +61,7 @@ func parse(args []string) (settings, error) {
 	fs.IntVar(&s.top, "top", 15, "")
 	fs.BoolVar(&asJSON, "json", false, "")
 	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
+	fs.Float64Var(&s.maxInvalid, "max-invalid", 0, "")
 	fs.BoolVar(&s.hints, "hints", false, "")
 	fs.BoolVar(&s.content, "content", false, "")
 	fs.BoolVar(&s.noContent, "no-content", false, "")
@@ -80,6 +82,8 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("-top is 0 or more, not %d", s.top)
 	case !(s.maxRise >= 0 && s.maxRise <= 100):
 		return s, fmt.Errorf("-max-rise is a number of points from 0 to 100, not %g", s.maxRise)
+	case !(s.maxInvalid >= 0 && s.maxInvalid <= 100):
+		return s, fmt.Errorf("-max-invalid is a number of percent from 0 to 100, not %g", s.maxInvalid)
 	case s.baseline == "" && isSet(fs, "max-rise"):
 		return s, errors.New("-max-rise needs -baseline FILE to compare with")
 	case len(s.files) == 0:
@@ -90,6 +94,9 @@ func parse(args []string) (settings, error) {
 		if err := serve.AddRules(s.rules, &s.verdict, s.upstream, s.client, s.hook); err != nil {
 			return s, err
 		}
+	}
+	if s.baseline != "" && !isSet(fs, "max-invalid") {
+		s.maxInvalid = 100 // only the comparison decides
 	}
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
