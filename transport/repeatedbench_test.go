@@ -21,17 +21,20 @@ import (
 // for the requests of an agent: 60 tools that stay, and 250 messages of which the last two are new in each request. proxy-ratio
 // is the ratio of the processor time that each adds to an exchange without a proxy.
 func BenchmarkRepeatedRequests(b *testing.B) {
-	const chatTool, anthropicTool, responsesTool = `{"type":"function","function":{"name":"%s","parameters":%s}}`, `{"name":"%s","input_schema":%s}`, `{"type":"function","name":"%s","parameters":%s}`
+	const chatTool, anthropicTool, responsesTool, geminiTool = `{"type":"function","function":{"name":"%s","parameters":%s}}`, `{"name":"%s","input_schema":%s}`, `{"type":"function","name":"%s","parameters":%s}`, `{"name":"%s","parametersJsonSchema":%s}`
+	const message = `{"role":%q,"content":"%d: %s"}`
 	for _, f := range []struct {
-		style            string
-		before, list     string
-		tool, toolAnswer string
+		style                 string
+		before, list, message string
+		tools, tool           string
 	}{
-		{"chat", `{"model":"m",`, "messages", chatTool, chat().whole(prose, `{"n":1}`)},
-		{"anthropic", `{"model":"m","max_tokens":100,`, "messages", anthropicTool, anthropic().whole(prose, `{"n":1}`)},
-		{"responses", `{"model":"m",`, "input", responsesTool, responses().whole(prose, `{"n":1}`)},
+		{"chat", `{"model":"m",`, "messages", message, `[%s]`, chatTool},
+		{"anthropic", `{"model":"m","max_tokens":100,`, "messages", message, `[%s]`, anthropicTool},
+		{"responses", `{"model":"m",`, "input", message, `[%s]`, responsesTool},
+		{"gemini", `{`, "contents", `{"role":%q,"parts":[{"text":"%d: %s"}]}`, `[{"functionDeclarations":[%s]}]`, geminiTool},
+		{"ollama", `{"model":"m","stream":false,`, "messages", message, `[%s]`, chatTool},
 	} {
-		path := map[string]string{"chat": chat().path, "anthropic": anthropic().path, "responses": responses().path}[f.style]
+		path, _, _ := strings.Cut(speeches()[f.style].path, " ")
 		tools, messages := make([]string, 60), make([]string, 350)
 		for i := range tools {
 			var properties strings.Builder
@@ -42,16 +45,16 @@ func BenchmarkRepeatedRequests(b *testing.B) {
 		}
 		tools[0] = strings.Replace(tools[0], "add_0", "add", 1)
 		for i := range messages {
-			messages[i] = fmt.Sprintf(`{"role":%q,"content":"%d: %s"}`, []string{"user", "assistant"}[i%2], i, strings.Repeat(`the \"file\" has two functions\n`, 14))
+			messages[i] = fmt.Sprintf(f.message, []string{"user", "assistant"}[i%2], i, strings.Repeat(`the \"file\" has two functions\n`, 14))
 		}
 		body := func(messages, tools []string) string {
-			return f.before + `"` + f.list + `":[` + strings.Join(messages, ",") + `],"tools":[` + strings.Join(tools, ",") + `]}`
+			return f.before + `"` + f.list + `":[` + strings.Join(messages, ",") + `],"tools":` + fmt.Sprintf(f.tools, strings.Join(tools, ",")) + `}`
 		}
 		for name, next := range map[string]func(i int) string{
 			"tools": func(int) string { return body(messages[:1], tools) },
 			"turns": func(i int) string { return body(messages[:250+2*(i%50)], tools[:1]) },
 		} {
-			b.Run(f.style+"/"+name, func(b *testing.B) { benchRepeated(b, path, f.toolAnswer, next) })
+			b.Run(f.style+"/"+name, func(b *testing.B) { benchRepeated(b, path, speeches()[f.style].whole(prose, `{"n":1}`), next) })
 		}
 	}
 }

@@ -118,6 +118,22 @@ func repeatedFormats() map[string]repeated {
 				`{"type":"tool_search_output","call_id":"c1","tools":[{"type":"function","name":"t1","parameters":{"type":"object"}}]}`,
 				`{"type":7}`, `12`},
 		},
+		"ollama": {wire.Ollama(), "messages", `{"model":"m",`,
+			func(text string) string { return `{"role":"user","content":` + strconv.Quote(text) + `}` },
+			func(name string) string {
+				return `{"type":"function","function":{"name":"` + name + `","parameters":` + parameters + `}}`
+			},
+			[]string{`{"role":"assistant","content":"","tool_calls":[{"function":{"name":"t1","arguments":{}}}]}`,
+				`{"role":"tool","tool_name":"t1","content":"ok"}`, `{"role":"tool","content":"ok"}`, `{"role":7}`, `12`},
+		},
+		"gemini": {wire.Gemini(), "contents", `{"system_instruction":{"parts":[{"text":"be short"}]},`,
+			func(text string) string { return `{"role":"user","parts":[{"text":` + strconv.Quote(text) + `}]}` },
+			func(name string) string {
+				return `{"functionDeclarations":[{"name":"` + name + `","parametersJsonSchema":` + parameters + `}]}`
+			},
+			[]string{`{"role":"model","parts":[{"functionCall":{"name":"t1","args":{}}}]}`, `{"role":"model","parts":[{"functionCall":{"id":"c1","name":"t1"}},{"text":"x"}]}`,
+				`{"role":"user","parts":[{"functionResponse":{"name":"t1","response":{}}}]}`, `{"parts":[]}`, `{"role":7}`, `12`},
+		},
 	}
 }
 
@@ -207,7 +223,7 @@ func TestRequestsAreKnown(t *testing.T) {
 				list[n] = strings.Replace(list[n], `"content"`, `"cache_control":{"type":"ephemeral"},"content"`, 1)
 				return list
 			}
-			for name, c := range map[string]struct {
+			for what, c := range map[string]struct {
 				bodies       []string
 				hits, misses int64 // of the last body
 			}{
@@ -221,6 +237,9 @@ func TestRequestsAreKnown(t *testing.T) {
 				"another beginning":        {[]string{f.body(long, nil), f.body(long[1:], nil)}, 0, 1},
 				"lists that are too short": {[]string{f.body(long[:2], nil), f.body(long[:2], nil)}, 0, 0},
 			} {
+				if name == "gemini" && c.bodies[0] != f.body(long[:20], nil) && c.bodies[0] != f.body(long, nil) { // its tools are never known
+					continue
+				}
 				var r wire.Requests
 				var hits, misses int64
 				for _, body := range c.bodies {
@@ -229,9 +248,12 @@ func TestRequestsAreKnown(t *testing.T) {
 					require.NoError(t, err)
 				}
 				h, m, _ := r.Counts()
-				require.Equal(t, []int64{c.hits, c.misses}, []int64{h - hits, m - misses}, name)
+				require.Equal(t, []int64{c.hits, c.misses}, []int64{h - hits, m - misses}, what)
 			}
 
+			if name == "gemini" {
+				return
+			}
 			var r wire.Requests
 			for range 3 {
 				_, _, err := r.Decode(f.codec, "", []byte(f.body(long, a)), "client", true)

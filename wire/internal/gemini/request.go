@@ -36,7 +36,13 @@ func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(in *codec.Input) (*middleware.Request, error) {
 	var h request
-	err := in.Borrow(dialect, "", h.read)
+	err := in.Borrow(dialect, "contents", func(root rawjson.Value) error {
+		err := h.read(root)
+		if err == nil {
+			in.Keep(root.Get("contents"), nil, nil)
+		}
+		return err
+	})
 	return new(h.is), err // nothing else of h is kept
 }
 

@@ -19,7 +19,6 @@ import (
 //	{"candidates": [{"content": {…}, "finishReason": "STOP", "index": 0}], "usageMetadata": {…}, "modelVersion": …, "responseId": …}
 type stream struct {
 	codec.Splitter
-	calls    int               // of the conversation before
 	builtin  func(string) bool // see builtinsOf
 	a        *answer           // what was read
 	chunks   int
@@ -67,7 +66,7 @@ func spellings(names ...string) []string {
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := &stream{a: &answer{}, calls: codec.Calls(req)}
+	s := &stream{a: &answer{}}
 	if req != nil {
 		s.builtin = builtinsOf(req.Tools)
 	}
@@ -205,7 +204,11 @@ func (s *stream) Response() (codec.Written, error) {
 		if err != nil {
 			return nil, err
 		}
-		m, _ := modelMessage(pieces, s.calls, s.builtin)
+		before := 0
+		if slices.ContainsFunc(pieces, func(p *piece) bool { return p.call != nil && p.call.ID == "" }) {
+			before = codec.Calls(s.Req)
+		}
+		m, _ := modelMessage(pieces, before, s.builtin)
 		m.Native = on.Native(freshContent("model", c.parts))
 		switch {
 		case i > 0:

@@ -29,7 +29,15 @@ func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(in *codec.Input) (*middleware.Request, error) {
 	h := request{is: &middleware.Request{}}
-	return h.is, in.Borrow(dialect, "", h.read)
+	return h.is, in.Borrow(dialect, "messages", func(root rawjson.Value) error {
+		err := h.read(root)
+		if err == nil {
+			h.is.Tools = append(in.Tools(root.Get("tools")), h.is.Tools...)
+			in.Keep(root.Get("tools"), nil, readTool)
+			in.Keep(root.Get("messages"), nil, nil)
+		}
+		return err
+	})
 }
 
 // read reads the object that a body is. Settings and tools come first, because they

@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,7 +20,6 @@ import (
 //	{"model": …, "created_at": …, "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop", "eval_count": 3}
 type stream struct {
 	codec.Splitter
-	before int // calls in the conversation so far
 
 	model         string
 	text, thought strings.Builder
@@ -47,7 +47,7 @@ var (
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := &stream{before: codec.Calls(req)}
+	s := &stream{}
 	s.Splitter = codec.NewSplitter(Format{}, s, lineTree, true, req, sink)
 	return s
 }
@@ -138,8 +138,10 @@ func (s *stream) Response() (codec.Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := conversation{calls: s.before}
-	m, _, err := c.read(turn)
+	m, _, err := new(conversation).read(turn)
+	if slices.ContainsFunc(m.ToolCalls, func(c middleware.ToolCall) bool { return codec.IsPlaceID(c.ID) }) {
+		m, _, err = (&conversation{calls: codec.Calls(s.Req)}).read(turn)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -155,11 +155,6 @@ const previous = "previous_response_id"
 // under the id of the first, while the provider keeps the later one: the next request will
 // name the first. An answer that the provider does not keep cannot be gone on from.
 func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, providerID string) {
-	if s.Req != nil {
-		if asked, err := on.Value(s.Req.Native); err == nil && asked.Get("store").Raw() == "false" {
-			return "", ""
-		}
-	}
 	a, err := codec.Reread[*answer](Format{}, resp.Native)
 	if err != nil || on.Raw(resp.Native) == s.Text() || a.turn.lost || sent == 0 {
 		return "", ""
@@ -169,6 +164,11 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (clientID, provide
 	clientID, providerID = head.Get("id").Str(), a.env.Get("id").Str()
 	if clientID == "" || providerID == "" || clientID == providerID {
 		return "", ""
+	}
+	if s.Req != nil { // last, because the request is parsed for it
+		if asked, err := on.Value(s.Req.Native); err == nil && asked.Get("store").Raw() == "false" {
+			return "", ""
+		}
 	}
 	return clientID, providerID
 }
