@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -47,7 +48,7 @@ func (w *waits) wait(ctx context.Context, last error) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return contextError(ctx)
+		return run.ContextError(ctx)
 	case <-timer.C:
 		return nil
 	}
