@@ -37,9 +37,8 @@ func readPrompt(v rawjson.Value) (middleware.Message, error) {
 //	{"role": "user", "content": [{"type": "tool_result", …}, {"type": "tool_result", …}, {"type": "text", …}]}
 //
 // becomes two tool messages and a user message. lens.History finds the messages of one element
-// again, and they are written as one element. names has the names of the calls so far, by id,
-// because a result does not repeat the name.
-func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Message, err error) {
+// again, and they are written as one element.
+func readMessage(v rawjson.Value) (out []middleware.Message, err error) {
 	role := middleware.Role(v.Get("role").Str())
 	switch role {
 	case middleware.RoleUser, middleware.RoleAssistant, middleware.RoleSystem:
@@ -53,7 +52,7 @@ func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Mes
 	open := false // whether the last message takes further blocks
 	for _, c := range content {
 		if isResult(role, c) {
-			m, err := readResult(c, names)
+			m, err := readResult(c)
 			if err != nil {
 				return nil, err
 			}
@@ -66,9 +65,6 @@ func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Mes
 		b, err := readBlock(c, role)
 		if err != nil {
 			return nil, err
-		}
-		if b.isCall {
-			names[b.call.ID] = b.call.Name
 		}
 		add(&out[len(out)-1], b)
 	}
@@ -116,10 +112,10 @@ func share(m middleware.Message) string {
 }
 
 // readResult reads a tool_result, whose text it leaves as Native.
-func readResult(v rawjson.Value, names map[string]string) (m middleware.Message, err error) {
+func readResult(v rawjson.Value) (m middleware.Message, err error) {
 	r := on.Reader()
 	m = middleware.Message{Role: middleware.RoleTool, ToolCallID: r.Text(v, "tool_use_id"), IsError: r.Kind(v, "is_error", rawjson.Bool).Raw() == "true", Native: on.Native(v.Raw())}
-	if m.ToolName = names[m.ToolCallID]; r.Err != nil {
+	if r.Err != nil {
 		return m, r.Err
 	}
 	content, err := contentOf(v, "content")
@@ -214,7 +210,7 @@ func (o origin) resultText(m middleware.Message, contents []string) (string, err
 		}
 		return on.Object(members...), nil
 	}
-	was, err := readResult(o.result, nil)
+	was, err := readResult(o.result)
 	if err != nil {
 		return "", stored(err)
 	}

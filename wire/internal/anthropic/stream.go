@@ -224,7 +224,6 @@ func (s *stream) Response() (codec.Written, error) {
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
-		a.Streamed = true
 		if s.usage.List != nil {
 			a.usage = codec.Object(s.usage.List...)
 		}
@@ -243,9 +242,9 @@ func hidesCall(kind, name string, v rawjson.Value) bool {
 	case kind == "error":
 		return false
 	case bringsBlocks(kind), kind == "message_delta", kind == "message_stop":
-		return namesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
+		return codec.NamesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
 	}
-	return namesCall(v) || !codec.HasNoCallWord(rawjson.Quote(name))
+	return codec.NamesCall(v) || !codec.HasNoCallWord(rawjson.Quote(name))
 }
 
 // start reads the start of the message. Blocks in it are whole: clients that collect the

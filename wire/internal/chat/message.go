@@ -241,12 +241,8 @@ type form[T any] struct {
 // afresh if the text of n has another one.
 func rewrite[T any](n *middleware.Native, now T, same func(was, now T) bool, f form[T]) (string, error) {
 	if v, err := on.Value(n); err == nil && v.Exists() {
-		switch was, err := f.read(v); {
-		case err != nil: // lens.Rewrite returns it
-		case !f.fits(v, was):
+		if was, err := f.read(v); err == nil && !f.fits(v, was) { // lens.Rewrite returns an error
 			n = nil
-		case same(was, now):
-			return v.Raw(), nil
 		}
 	}
 	return lens.Rewrite(on, n, now, same, f.read, f.members)
@@ -396,10 +392,7 @@ func itemMembers(v rawjson.Value, p middleware.Part) ([]lens.Member, error) {
 // mediaMembers returns the members of an element with the media of p; nil if the element
 // cannot have them.
 func mediaMembers(v rawjson.Value, kind string, p middleware.Part) []lens.Member {
-	url, data := p.URL, len(p.Data) > 0
-	if data {
-		url = codec.DataURL(p)
-	}
+	url, data := codec.DataURL(p), len(p.Data) > 0
 	switch {
 	case slices.Contains(urlKinds, kind) && v.Get(kind).Kind() == rawjson.String && url != "":
 		return []lens.Member{lens.Text(kind, url)}
@@ -696,15 +689,8 @@ func readCalls(v rawjson.Value) ([]middleware.ToolCall, error) {
 		c, err := readCall(v.Get("function_call"), true)
 		return []middleware.ToolCall{c}, err
 	}
-	var calls []middleware.ToolCall
-	for e := range v.Get("tool_calls").Each() { // checkCalls has made sure that it is a list, if it holds anything
-		c, err := readCall(e, false)
-		if err != nil {
-			return nil, err
-		}
-		calls = append(calls, c)
-	}
-	return calls, nil
+	calls := slices.Collect(v.Get("tool_calls").Each()) // checkCalls has made sure that it is a list, if it holds anything
+	return lens.Convert(calls, func(v rawjson.Value) (middleware.ToolCall, error) { return readCall(v, false) })
 }
 
 // checkCalls returns an error if a member that holds calls is of a kind that

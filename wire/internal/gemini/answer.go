@@ -19,7 +19,6 @@ import (
 //	 "usageMetadata": {"promptTokenCount": 10, …}, "modelVersion": "gemini-x", "responseId": "r-1"}
 type answer struct {
 	codec.Answered
-	form       codec.Form
 	candidates []*candidate  // in order of their index
 	extra      codec.Members // unknown members; the following ones are JSON, "" for none:
 	usage      string        // the last usageMetadata with figures
@@ -221,7 +220,7 @@ func (a *answer) Stream(resp *middleware.Response, client *codec.Client) (string
 	case err != nil:
 		return "", err
 	case has.Text() == "":
-		return framed(now.object(), a.form, a.Text), nil
+		return framed(now.object(), a.Form, a.Text), nil
 	}
 	now.id = cmp.Or(has.a.id, now.id)
 	for _, c := range now.candidates {

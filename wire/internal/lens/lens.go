@@ -309,27 +309,6 @@ func Differ(was, now []Member) []Member {
 	return out
 }
 
-// Request returns a clone of what read makes of a body, which its Native remembers. If the
-// messages are deferred, it is a shallow copy. The error is read's.
-func (l Lens) Request(in *codec.Input, read func(in *codec.Input) (*middleware.Request, error)) (*middleware.Request, error) {
-	is, err := read(in)
-	if err != nil {
-		return nil, err
-	}
-	var req *middleware.Request
-	if raw := in.Raw; in.Deferred {
-		is.Defer(func() []middleware.Message {
-			all, _ := read(&codec.Input{Raw: raw})
-			return all.Messages
-		})
-		req = new(*is)
-	} else {
-		req = is.Clone()
-	}
-	req.Native = codec.Remember(l.Dialect, in.Raw, is)
-	return req, nil
-}
-
 // Unchanged reports whether EncodeRequest would return the body from which req was decoded: nothing that
 // a codec writes has changed.
 func Unchanged(req *middleware.Request) bool {

@@ -33,7 +33,7 @@ type answer struct {
 //
 // values are the items, of a stream those that its events made.
 func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, error) {
-	a := &answer{Answered: codec.Answered{Streamed: s.end != ""}, head: s.opening.head, started: s.opening.started, ending: s.ending, done: s.done, env: env}
+	a := &answer{head: s.opening.head, started: s.opening.started, ending: s.ending, done: s.done, env: env}
 	var err error
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func failed(env rawjson.Value, event bool) (failure, err error) {
 			return nil, codec.Shapef("calls in a response that has failed")
 		}
 	}
-	f, _ := readFailure(env)
+	f, _ := Format{}.ReadFailure(env)
 	if u := figures.Read(env); u != (middleware.Usage{}) {
 		return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u), nil
 	}
@@ -99,7 +99,7 @@ func (a *answer) items(resp *middleware.Response) ([]written, error) {
 
 // Whole returns resp as one object.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
-	if !a.Streamed && codec.SameResponse(&a.Is, resp) {
+	if a.Form == codec.FormWhole && codec.SameResponse(&a.Is, resp) {
 		return answerTree.Write(a.env), nil
 	}
 	items, err := a.items(resp)
