@@ -182,26 +182,21 @@ func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 
 // listProperties lists the names of properties, the required ones first.
 func listProperties(d *view.Declared) string {
-	var must, may []string
-	required := 0
+	var required, optional []string
 	for _, name := range d.Names {
-		list := &may
 		if d.Requires(name) {
-			required++
-			list = &must
-		}
-		if len(*list) < maxNames {
-			*list = append(*list, text.Name(name))
+			required = append(required, name)
+		} else {
+			optional = append(optional, name)
 		}
 	}
-	optional := len(d.Names) - required
 	switch {
-	case required == 0:
-		return listWithMore(may, optional)
-	case optional == 0:
-		return "required " + listWithMore(must, required)
+	case len(required) == 0:
+		return listNames(optional)
+	case len(optional) == 0:
+		return "required " + listNames(required)
 	}
-	return "required " + listWithMore(must, required) + "; optional " + listWithMore(may, optional)
+	return "required " + listNames(required) + "; optional " + listNames(optional)
 }
 
 // Bounds of the suggestions in all texts of one step together.

@@ -352,7 +352,10 @@ func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.
 			}
 			issues = issue(codeUndecided, "", notChecked)
 		case wasOK:
-			j.addNotes(v, name, c, notes.close())
+			for _, text := range notes.close() {
+				v.Notes = append(v.Notes, text)
+				j.note("%s on %s: %s", name, c.where(), text)
+			}
 		}
 		v.Issues = append(v.Issues, ruleIssues(name, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))])...)
 	}
@@ -361,14 +364,6 @@ func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.
 		j.storeDoc(i, doc) // for the reply
 	}
 	return nil
-}
-
-// addNotes adds the notes of a rule to the call's verdict and to the report.
-func (j *validation) addNotes(v *middleware.Verdict, name string, c *Call, notes []string) {
-	v.Notes = append(v.Notes, notes...)
-	for _, text := range notes {
-		j.note("%s on %s: %s", name, c.where(), text)
-	}
 }
 
 // maxRuleNotes is the number of notes that one rule can make on one call.

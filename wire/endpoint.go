@@ -79,7 +79,8 @@ func (f format) Model(e Endpoint) middleware.ModelCall {
 		defer resp.Body.Close()
 		watch.wait()
 		if resp.StatusCode >= 300 {
-			return nil, e.withoutKey(f.refusal(resp))
+			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // of a broken body, what there is
+			return nil, e.withoutKey(f.DecodeError(resp.StatusCode, resp.Header, body))
 		}
 		answer, err := f.read(req, resp.Body, watch)
 		return answer, e.withoutKey(err)
@@ -123,11 +124,6 @@ func withoutURL(err error) error {
 		return u.Err
 	}
 	return err
-}
-
-func (f format) refusal(resp *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // of a broken body, what there is
-	return f.DecodeError(resp.StatusCode, resp.Header, body)
 }
 
 // keyHint is how many bytes of a key an error may show.

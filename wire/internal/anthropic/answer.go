@@ -296,13 +296,9 @@ func freshAnswer(resp *middleware.Response) (*middleware.Native, *middleware.Res
 	now := *resp
 	now.FinishReason, now.Usage = codec.FinishOf(resp), u
 	now.Message = codec.WithCallIDs(resp.Message, "toolu_")
-	now.Message.Parts = nil
-	for _, p := range resp.Message.Parts {
-		if on.Raw(p.Native) == "" && (p.Kind == middleware.PartReasoning || p.Kind == middleware.PartText && p.Text == "") {
-			continue
-		}
-		now.Message.Parts = append(now.Message.Parts, p)
-	}
+	now.Message.Parts = slices.DeleteFunc(slices.Clone(resp.Message.Parts), func(p middleware.Part) bool {
+		return on.Raw(p.Native) == "" && (p.Kind == middleware.PartReasoning || p.Kind == middleware.PartText && p.Text == "")
+	})
 	return a, &now
 }
 

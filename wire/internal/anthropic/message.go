@@ -100,13 +100,9 @@ func add(m *middleware.Message, b block) {
 // own. Other members of the element are not repeated: they would be, for each of
 // its results.
 func share(m middleware.Message) string {
-	var blocks []string
+	blocks := lens.TextsOf(m.Parts, func(p middleware.Part) string { return p.Native.Raw })
 	if m.Role == middleware.RoleTool {
 		blocks = []string{m.Native.Raw}
-	} else {
-		for _, p := range m.Parts {
-			blocks = append(blocks, p.Native.Raw)
-		}
 	}
 	return on.Object(lens.Text("role", "user"), lens.Raw("content", codec.Array(blocks)))
 }

@@ -122,10 +122,7 @@ func freshRequest(req *middleware.Request) (string, error) {
 	if params, _ := codec.ParseObject(string(req.Params)); !params.Get(limits[1]).Exists() {
 		members = append(members, lens.Count(limits[0], int64(max(req.MaxTokens, 0))))
 	}
-	members = append(members, lens.Words("stop", req.Stop))
-	if len(req.Output) > 0 {
-		members = append(members, output(req))
-	}
+	members = append(members, lens.Words("stop", req.Stop), output(req))
 	if req.Sink != nil {
 		members = append(members, lens.Flag("stream", true), lens.Raw("stream_options", `{"include_usage":true}`))
 	}

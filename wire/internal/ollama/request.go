@@ -126,10 +126,7 @@ func fresh(req *middleware.Request) (string, error) {
 		return "", err
 	}
 	all := settings(req)
-	members := []lens.Member{all[0], lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
-	if len(req.Output) > 0 {
-		members = append(members, lens.Raw("format", string(req.Output)))
-	}
+	members := []lens.Member{all[0], lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools), lens.Raw("format", string(req.Output))}
 	return on.WithParams(append(append(members, all[1:]...), lens.Raw("stream", strconv.FormatBool(req.Sink != nil))), req.Params)
 }
 
