@@ -319,10 +319,14 @@ func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v := &j.verdicts[i]
 	wasOK := v.OK()
-	if !wasOK && !j.allPlans()[i].failedOnlySchema(v) {
-		return nil
+	var accept func(pointer string) bool // selects the valid values of an invalid call
+	if !wasOK {
+		if !j.allPlans()[i].failedOnlySchema(v) {
+			return nil
+		}
+		accept = withoutIssues(v.Issues)
 	}
-	c, accept := j.ruleCall(i, siblings), withoutIssues(v.Issues)
+	c := j.ruleCall(i, siblings)
 	for n, r := range j.v.o.Rules {
 		name, check, notes := j.v.ruleName(n), r.Check, &noteList{}
 		if !wasOK {

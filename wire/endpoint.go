@@ -111,19 +111,13 @@ func (f format) post(ctx context.Context, e Endpoint, req *middleware.Request, b
 	r.Header.Set("Content-Type", "application/json")
 	f.Authorize(r.Header, e.Key)
 	resp, err := e.Client.Do(r)
+	if u, ok := errors.AsType[*url.Error](err); ok { // without the address: people put keys into it
+		err = u.Err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("wire: asking %s: %w", r.URL.Host, withoutURL(err))
+		return nil, fmt.Errorf("wire: asking %s: %w", r.URL.Host, err)
 	}
 	return resp, nil
-}
-
-// withoutURL takes the address out of an error: people put keys into it.
-func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
 
 // keyHint is how many bytes of a key an error may show.

@@ -262,7 +262,7 @@ func (a *answer) stopNow(resp *middleware.Response) string {
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true,
 		Whole:  func(resp *middleware.Response) (string, error) { return writeAny(resp, false) },
-		Stream: func(resp *middleware.Response, _ string) (string, error) { return writeAny(resp, true) }})
+		Stream: func(resp *middleware.Response) (string, error) { return writeAny(resp, true) }})
 }
 
 // writeAny writes a response of this format or of another one.

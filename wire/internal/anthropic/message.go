@@ -23,14 +23,6 @@ func contentOf(holder rawjson.Value, key string) ([]rawjson.Value, error) {
 	return on.List(holder, key, rawjson.Object)
 }
 
-// readPrompt reads a block of the system prompt.
-func readPrompt(v rawjson.Value) (middleware.Message, error) {
-	m := middleware.Message{Role: middleware.RoleSystem, Native: on.Native(v.Raw())}
-	b, err := readBlock(v, m.Role)
-	add(&m, b)
-	return m, err
-}
-
 // readMessage reads an element of messages: a message for every tool result, and one for the
 // blocks between two results. For example,
 //

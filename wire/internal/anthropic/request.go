@@ -85,10 +85,12 @@ func (h *request) readSystem(root rawjson.Value) error {
 		if v.Str() == "" && v.Kind() == rawjson.String {
 			continue
 		}
-		m, err := readPrompt(v)
+		m := middleware.Message{Role: middleware.RoleSystem, Native: on.Native(v.Raw())}
+		b, err := readBlock(v, m.Role)
 		if err != nil {
 			return err
 		}
+		add(&m, b)
 		h.add(-1, m)
 		h.prompt = append(h.prompt, v.Raw())
 	}

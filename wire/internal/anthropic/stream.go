@@ -160,7 +160,10 @@ func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
 // Snapshot notes what was read so far as what the client may be shown.
 func (s *stream) Snapshot() {
 	for _, b := range s.changed {
-		b.noteShown()
+		b.changed, b.endShown = false, b.ended
+		for _, j := range b.joined {
+			j.shown = j.Len()
+		}
 	}
 	s.changed = s.changed[:0]
 	s.snapshot = beginning{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
@@ -493,14 +496,6 @@ func (b *building) join(d deltaKind, raw string) {
 	}
 	_ = j.AddRaw(raw)
 	j.ends = append(j.ends, j.Len())
-}
-
-// noteShown notes what was read so far as shown.
-func (b *building) noteShown() {
-	b.changed, b.endShown = false, b.ended
-	for _, j := range b.joined {
-		j.shown = j.Len()
-	}
 }
 
 // form is a form of a block whose deltas were read.

@@ -570,6 +570,9 @@ func usagesIn(v rawjson.Value) []rawjson.Value {
 // usageEdits returns the edits that change the usage object v from was to now. Unchanged
 // figures are not touched.
 func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, error) {
+	if was == now {
+		return nil, nil
+	}
 	if apart(v) && now.OutputTokens < now.Reasoning {
 		return nil, codec.Unencodablef("reasoning of more tokens than the output has")
 	}

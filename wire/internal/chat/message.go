@@ -241,8 +241,12 @@ type form[T any] struct {
 // afresh if the text of n has another one.
 func rewrite[T any](n *middleware.Native, now T, same func(was, now T) bool, f form[T]) (string, error) {
 	if v, err := on.Value(n); err == nil && v.Exists() {
-		if was, err := f.read(v); err == nil && !f.fits(v, was) { // lens.Rewrite returns an error
+		switch was, err := f.read(v); {
+		case err != nil: // lens.Rewrite returns it
+		case !f.fits(v, was):
 			n = nil
+		case same(was, now):
+			return v.Raw(), nil
 		}
 	}
 	return lens.Rewrite(on, n, now, same, f.read, f.members)
@@ -689,8 +693,15 @@ func readCalls(v rawjson.Value) ([]middleware.ToolCall, error) {
 		c, err := readCall(v.Get("function_call"), true)
 		return []middleware.ToolCall{c}, err
 	}
-	calls := slices.Collect(v.Get("tool_calls").Each()) // checkCalls has made sure that it is a list, if it holds anything
-	return lens.Convert(calls, func(v rawjson.Value) (middleware.ToolCall, error) { return readCall(v, false) })
+	var calls []middleware.ToolCall
+	for e := range v.Get("tool_calls").Each() { // checkCalls has made sure that it is a list, if it holds anything
+		c, err := readCall(e, false)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
 }
 
 // checkCalls returns an error if a member that holds calls is of a kind that

@@ -24,8 +24,8 @@ type Writing struct {
 	Unfold func(whole string) (string, error)
 
 	// Stream takes the place of Unfold for a format whose streams hold more than
-	// an object can. whole is the response as one object if it came so, else "".
-	Stream func(resp *middleware.Response, whole string) (string, error)
+	// an object can.
+	Stream func(resp *middleware.Response) (string, error)
 }
 
 // EncodeAnswer writes resp for the client that sent a request to path with that body. A
@@ -67,7 +67,7 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 	case form == FormWhole:
 		out, err = w.Whole(resp)
 	case w.Stream != nil:
-		out, err = w.Stream(resp, whole)
+		out, err = w.Stream(resp)
 	default:
 		if whole == "" {
 			whole, err = w.Whole(resp)
@@ -77,22 +77,16 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 		case w.Unfold != nil:
 			out, err = w.Unfold(whole)
 		default:
-			out, err = unfold(f, whole)
+			var a Written
+			if a, err = Reread[Written](f, &middleware.Native{Dialect: f.Dialect(), Raw: whole}); err == nil {
+				out, err = a.Stream(&a.AsRead().Is, NewClient(f))
+			}
 		}
 	}
 	if err != nil {
 		return nil, "", Unencodable(err)
 	}
 	return []byte(out), form.ContentType(), nil
-}
-
-// unfold writes as a stream what came as one object.
-func unfold(f Format, whole string) (string, error) {
-	a, err := Reread[Written](f, &middleware.Native{Dialect: f.Dialect(), Raw: whole})
-	if err != nil {
-		return "", err
-	}
-	return a.Stream(&a.AsRead().Is, NewClient(f))
 }
 
 // ModelOf returns the model that a request names: in its body, or in its path

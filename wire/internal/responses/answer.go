@@ -136,8 +136,8 @@ func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Me
 	if env, err = edit.Text(); err != nil {
 		return "", "", err
 	}
-	v, err := canonical(env, answerTree)
-	return v.Raw(), v.Get("status").Str(), err
+	v, err := codec.ParseObject(env)
+	return answerTree.Write(v), v.Get("status").Str(), err
 }
 
 // EncodeAnswer writes an answer that the provider did not send to this request.
@@ -330,9 +330,9 @@ func (t *transcript) created(a *answer, resp *middleware.Response) error {
 	}
 	raw, err := on.Set(head, set...)
 	if err == nil {
-		head, err = canonical(raw, headTree)
+		head, err = codec.ParseObject(raw)
 	}
-	t.head = head.Raw()
+	t.head = headTree.Write(head)
 	t.write("response.created", lens.Raw("response", t.head))
 	return err
 }

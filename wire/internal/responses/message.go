@@ -374,8 +374,15 @@ func readContent(v rawjson.Value) ([]middleware.Part, error) {
 }
 
 // readBlocks reads a list of blocks, each as one part.
-func readBlocks(v rawjson.Value) ([]middleware.Part, error) {
-	return lens.Convert(slices.Collect(v.Each()), readBlock)
+func readBlocks(v rawjson.Value) (parts []middleware.Part, err error) {
+	for b := range v.Each() {
+		p, err := readBlock(b)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
 }
 
 // readBare reads a text in the place of a list of blocks. The Native of the part is that text,
