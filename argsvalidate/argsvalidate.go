@@ -367,15 +367,12 @@ func (o *Options) forTool(name string) ToolOptions {
 	if t.Mend == nil {
 		t.Mend = o.Mend
 	}
-	return ToolOptions{
-		Constrain:   cmp.Or(t.Constrain, o.Constrain),
-		Strip:       cmp.Or(t.Strip, o.Strip),
-		Mend:        t.Mend,
-		Aliases:     t.Aliases,
-		OnExhausted: cmp.Or(t.OnExhausted, o.OnExhausted),
-		Properties:  cmp.Or(t.Properties, o.Properties),
-		MaxAttempts: cmp.Or(t.MaxAttempts, o.MaxAttempts),
-	}
+	t.Constrain = cmp.Or(t.Constrain, o.Constrain)
+	t.Strip = cmp.Or(t.Strip, o.Strip)
+	t.OnExhausted = cmp.Or(t.OnExhausted, o.OnExhausted)
+	t.Properties = cmp.Or(t.Properties, o.Properties)
+	t.MaxAttempts = cmp.Or(t.MaxAttempts, o.MaxAttempts)
+	return t
 }
 
 func (l Limits) scan() rawjson.Limits {

@@ -105,7 +105,7 @@ func (f *feedback) writeProperties(issues []middleware.Issue) {
 	}
 	objects := map[string]bool{}
 	for _, i := range issues {
-		if !isNameCode(i.Code) || f.explanation.covered[i.Pointer] {
+		if !slices.Contains(nameCodes, i.Code) || f.explanation.covered[i.Pointer] {
 			continue
 		}
 		object := parent(i.Pointer)
@@ -120,15 +120,8 @@ func (f *feedback) writeProperties(issues []middleware.Issue) {
 	}
 }
 
-// isNameCode reports whether an issue of that code is about the name of a
-// property, or a missing property.
-func isNameCode(code string) bool {
-	switch code {
-	case "required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared:
-		return true
-	}
-	return false
-}
+// nameCodes are the codes of issues about the name of a property, or a missing property.
+var nameCodes = []string{"required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared}
 
 // writeObject lists the properties that an object accepts, if it has an undeclared
 // property. If the schema allows the undeclared property, it suggests a declared name.

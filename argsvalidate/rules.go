@@ -402,20 +402,14 @@ type partialRule interface {
 	checkParts(ctx context.Context, c *Call, accept func(pointer string) bool) ([]middleware.Issue, error)
 }
 
-// failedOnlySchema reports whether the call failed its schema and passed all earlier
-// checks.
+// otherCodes are the codes of checks other than the schema.
+var otherCodes = append([]string{codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable,
+	codeToolChoice, codeParallel, schema.Unchecked}, unreadableCodes...)
+
+// failedOnlySchema reports whether the call failed its schema and passed all other checks.
 func (p toolPlan) failedOnlySchema(v *middleware.Verdict) bool {
-	if !p.declared() || p.compiled.schema == nil {
-		return false
-	}
-	return !slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool {
-		switch i.Code {
-		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable, codeToolChoice, codeParallel,
-			"syntax", "trailing_data", "utf8", "size", "depth", "number", "unchecked":
-			return true
-		}
-		return false
-	})
+	return p.declared() && p.compiled.schema != nil &&
+		!slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return slices.Contains(otherCodes, i.Code) })
 }
 
 // withoutIssues returns a function that reports whether a value has no issue at

@@ -17,7 +17,7 @@
 //
 // This package does the rest: it cuts a body into units (events.go) and decides which of
 // them pass unchanged, are written or wait (splitter.go), keeps the part that a client has
-// (cursor.go), keeps what was read of an answer and completes a stream from it (written.go),
+// (cursor.go), keeps what was read of a request and of an answer, completes a stream (written.go),
 // writes known members in one spelling and finds words for calls (tree.go),
 // writes answers for other requests and counts tokens (answer.go), reads finish words
 // (finish.go), compares neutral values and pairs results with calls (neutral.go), edits JSON
