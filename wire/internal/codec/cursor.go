@@ -220,9 +220,7 @@ func (c *Cursor) Failure() []byte {
 		last = last[max(0, len(last)-mostSearched):]
 		return false, nil
 	}
-	if b.Feed([]byte(c.text), keep) != nil {
-		return nil
-	}
+	_ = b.Feed([]byte(c.text), keep) // it has been read before
 	_ = b.End(keep)
 	for _, e := range slices.Backward(last) {
 		u := Unit{Event: Event{Data: e.Data}, Bytes: c.text[e.Start:e.End]}

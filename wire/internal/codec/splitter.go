@@ -417,8 +417,8 @@ const (
 )
 
 // Repeats makes u the pattern for the units after it. u is free and shown, and brings the
-// string text and nothing else. The values in differ have no meaning. deliver is called with
-// the joined texts of the following units that match the pattern.
+// string text and nothing else. The values in differ, at most two, have no meaning. deliver is
+// called with the joined texts of the following units that match the pattern.
 func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
 	if u.Free && !r.Buf.holding {
@@ -461,9 +461,6 @@ func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text ra
 	}
 	add(text, kind)
 	for _, v := range differ {
-		if n == maxHoles {
-			return
-		}
 		add(v, padHole)
 	}
 	slices.SortFunc(spans[:n], func(a, b span) int { return a.start - b.start })

@@ -75,18 +75,16 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	return now.object(), nil
 }
 
-// framed returns an object as an answer of that form, whose events have the line ends of
-// like: a client may look for one kind only.
+// framed returns an object as a stream of that form, whose events have the line ends of like: a
+// client may look for one kind only.
 func framed(object string, form codec.Form, like string) string {
 	switch {
 	case form == codec.FormArray:
 		return "[" + object + "]"
-	case form == codec.FormEvents && strings.Contains(like, "\r\n"):
+	case strings.Contains(like, "\r\n"):
 		return "data: " + codec.OneLine(object) + "\r\n\r\n"
-	case form == codec.FormEvents:
-		return "data: " + codec.OneLine(object) + "\n\n"
 	}
-	return object
+	return "data: " + codec.OneLine(object) + "\n\n"
 }
 
 // with returns the answer with what resp has. Parts that did not change keep their text.
