@@ -133,13 +133,13 @@ func (s *answerStep) reask(ctx context.Context, sent string) (done bool, _ *midd
 	why := s.failures.Ended(s.attempt, "invalid answer")
 	switch {
 	case s.attempt >= s.o.MaxAttempts:
-		return s.exhausted(ctx)
+		return s.exhausted()
 	case s.last.Unpaired:
 		why = "not asked again: the message holds a call or a result of a provider-executed tool whose other half is in another answer"
 		fallthrough
 	case why != "":
 		s.tally.Note(why)
-		return s.exhausted(ctx)
+		return s.exhausted()
 	}
 	turn := s.turn(ctx, sent)
 	s.tally.SetAnswer(s.issues, nil, turn[len(turn)-1:])
@@ -153,7 +153,7 @@ func (s *answerStep) reask(ctx context.Context, sent string) (done bool, _ *midd
 // exhausted raises, or marks the message. A text that the options pass on is still
 // an answer. Inside argsvalidate the text of the zero value is not: argsvalidate
 // decides (see middleware.Response.Unusable).
-func (s *answerStep) exhausted(ctx context.Context) (done bool, _ *middleware.Response, _ error) {
+func (s *answerStep) exhausted() (done bool, _ *middleware.Response, _ error) {
 	raises := s.o.OnExhausted.Raises(s.req)
 	if raises || s.o.OnExhausted == middleware.Pass {
 		s.tally.SetAnswer(s.issues, nil, nil)

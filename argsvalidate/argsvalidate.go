@@ -367,15 +367,12 @@ func (o *Options) forTool(name string) ToolOptions {
 	if t.Mend == nil {
 		t.Mend = o.Mend
 	}
-	return ToolOptions{
-		Constrain:   cmp.Or(t.Constrain, o.Constrain),
-		Strip:       cmp.Or(t.Strip, o.Strip),
-		Mend:        t.Mend,
-		Aliases:     t.Aliases,
-		OnExhausted: cmp.Or(t.OnExhausted, o.OnExhausted),
-		Properties:  cmp.Or(t.Properties, o.Properties),
-		MaxAttempts: cmp.Or(t.MaxAttempts, o.MaxAttempts),
-	}
+	t.Constrain = cmp.Or(t.Constrain, o.Constrain)
+	t.Strip = cmp.Or(t.Strip, o.Strip)
+	t.OnExhausted = cmp.Or(t.OnExhausted, o.OnExhausted)
+	t.Properties = cmp.Or(t.Properties, o.Properties)
+	t.MaxAttempts = cmp.Or(t.MaxAttempts, o.MaxAttempts)
+	return t
 }
 
 func (l Limits) scan() rawjson.Limits {
@@ -404,25 +401,21 @@ func (o Options) Validate() error {
 			return invalidOption(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
 		}
 	}
-	if o.RuleTimeout < 0 {
+	_, known := schema.Dialect(o.Dialect)
+	switch {
+	case o.RuleTimeout < 0:
 		return invalidOption("RuleTimeout", "must not be negative", o.RuleTimeout)
-	}
-	if o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known() {
+	case o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known():
 		return invalidOption("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
-	}
-	if o.UnusableSchemas > RejectUnusable {
+	case o.UnusableSchemas > RejectUnusable:
 		return invalidOption("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
-	}
-	if o.EmptyAnswers > EmptyAlways {
+	case o.EmptyAnswers > EmptyAlways:
 		return invalidOption("EmptyAnswers", "not one of the constants", uint8(o.EmptyAnswers))
-	}
-	if o.RaiseTokens < NoRaise {
+	case o.RaiseTokens < NoRaise:
 		return invalidOption("RaiseTokens", "must not be negative, unless it is NoRaise", o.RaiseTokens)
-	}
-	if o.Constrain > ConstrainResponseFormat {
+	case o.Constrain > ConstrainResponseFormat:
 		return invalidOption("Constrain", "not one of the constants", uint8(o.Constrain))
-	}
-	if _, ok := schema.Dialect(o.Dialect); !ok && o.Dialect != "" {
+	case !known && o.Dialect != "":
 		return invalidOption("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
 	}
 	if err := cmp.Or(o.RejectedCalls.Validate("argsvalidate: Options: RejectedCalls"), o.validateFunctions()); err != nil {

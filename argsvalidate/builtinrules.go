@@ -305,14 +305,7 @@ func failuresInARow(messages []middleware.Message, c middleware.ToolCall) (n, be
 
 // isError reports whether a tool result is an error.
 func isError(m middleware.Message) bool {
-	if m.IsError {
-		return true
-	}
 	text := strings.ToLower(strings.TrimLeft(m.Text(), " \t\r\n\"'[{<(*#"))
-	for _, word := range []string{"error", "failed", "failure", "exception", "traceback"} {
-		if strings.HasPrefix(text, word) {
-			return true
-		}
-	}
-	return false
+	begins := func(word string) bool { return strings.HasPrefix(text, word) }
+	return m.IsError || slices.ContainsFunc([]string{"error", "failed", "failure", "exception", "traceback"}, begins)
 }

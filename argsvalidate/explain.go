@@ -105,7 +105,7 @@ func (f *feedback) writeProperties(issues []middleware.Issue) {
 	}
 	objects := map[string]bool{}
 	for _, i := range issues {
-		if !isNameCode(i.Code) || f.explanation.covered[i.Pointer] {
+		if !slices.Contains(nameCodes, i.Code) || f.explanation.covered[i.Pointer] {
 			continue
 		}
 		object := parent(i.Pointer)
@@ -120,15 +120,8 @@ func (f *feedback) writeProperties(issues []middleware.Issue) {
 	}
 }
 
-// isNameCode reports whether an issue of that code is about the name of a
-// property, or a missing property.
-func isNameCode(code string) bool {
-	switch code {
-	case "required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared:
-		return true
-	}
-	return false
-}
+// nameCodes are the codes of issues about the name of a property, or a missing property.
+var nameCodes = []string{"required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared}
 
 // writeObject lists the properties that an object accepts, if it has an undeclared
 // property. If the schema allows the undeclared property, it suggests a declared name.
@@ -182,26 +175,21 @@ func (f *feedback) writeObject(pointer string, issues []middleware.Issue) {
 
 // listProperties lists the names of properties, the required ones first.
 func listProperties(d *view.Declared) string {
-	var must, may []string
-	required := 0
+	var required, optional []string
 	for _, name := range d.Names {
-		list := &may
 		if d.Requires(name) {
-			required++
-			list = &must
-		}
-		if len(*list) < maxNames {
-			*list = append(*list, text.Name(name))
+			required = append(required, name)
+		} else {
+			optional = append(optional, name)
 		}
 	}
-	optional := len(d.Names) - required
 	switch {
-	case required == 0:
-		return listWithMore(may, optional)
-	case optional == 0:
-		return "required " + listWithMore(must, required)
+	case len(required) == 0:
+		return listNames(optional)
+	case len(optional) == 0:
+		return "required " + listNames(required)
 	}
-	return "required " + listWithMore(must, required) + "; optional " + listWithMore(may, optional)
+	return "required " + listNames(required) + "; optional " + listNames(optional)
 }
 
 // Bounds of the suggestions in all texts of one step together.

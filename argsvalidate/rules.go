@@ -277,12 +277,8 @@ func (j *validation) runAllRules(ctx context.Context) error {
 		if !validated(v.Call.Kind) {
 			continue
 		}
-		check := j.runRules
-		if !v.OK() {
-			check = j.runFieldRules
-		}
 		wasOK := v.OK()
-		if err := check(ctx, i, siblings); err != nil {
+		if err := j.runRules(ctx, i, siblings); err != nil {
 			j.markUndecided(i)
 			return err
 		}
@@ -316,16 +312,34 @@ func (j *validation) ruleCall(i int, siblings []middleware.ToolCall) *Call {
 	return c
 }
 
-// runRules runs every rule on the i-th call. Each rule gets its own copy of the
-// Call, because a rule that timed out may still use its copy.
+// runRules runs the rules on the i-th call: every rule on a valid call, and the field rules on
+// the valid values of an invalid call, so that the reply has both kinds of issues. On an invalid
+// call it ignores a rule that cannot decide. Each rule gets its own copy of the Call, because a
+// rule that timed out may still use its copy.
 func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
-	v, c := &j.verdicts[i], j.ruleCall(i, siblings)
+	v := &j.verdicts[i]
+	wasOK := v.OK()
+	var accept func(pointer string) bool // selects the valid values of an invalid call
+	if !wasOK {
+		if !j.allPlans()[i].failedOnlySchema(v) {
+			return nil
+		}
+		accept = withoutIssues(v.Issues)
+	}
+	c := j.ruleCall(i, siblings)
 	for n, r := range j.v.o.Rules {
-		name, notes := j.v.ruleName(n), &noteList{}
+		name, check, notes := j.v.ruleName(n), r.Check, &noteList{}
+		if !wasOK {
+			rule, ok := unwrapRule(r).(partialRule)
+			if !ok {
+				continue
+			}
+			check, notes = func(ctx context.Context, c *Call) ([]middleware.Issue, error) { return rule.checkParts(ctx, c, accept) }, nil
+		}
 		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(ctx context.Context) ([]middleware.Issue, error) {
 			call := *c
 			call.notes = notes
-			return r.Check(ctx, &call)
+			return check(ctx, &call)
 		})
 		if err != nil {
 			err = fmt.Errorf("%s on %s: %w", name, c.where(), err)
@@ -333,32 +347,27 @@ func (j *validation) runRules(ctx context.Context, i int, siblings []middleware.
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return run.ContextError(ctx)
-		case err != nil && j.v.o.OnRuleError == FailStep:
+		case err != nil && wasOK && j.v.o.OnRuleError == FailStep:
 			return err
 		case err != nil:
 			j.noteFailure(err)
-			if j.v.o.OnRuleError == Ignore {
+			if !wasOK || j.v.o.OnRuleError == Ignore {
 				continue
 			}
 			issues = issue(codeUndecided, "", notChecked)
-		default:
-			j.addNotes(v, name, c, notes.close())
+		case wasOK:
+			for _, text := range notes.close() {
+				v.Notes = append(v.Notes, text)
+				j.note("%s on %s: %s", name, c.where(), text)
+			}
 		}
-		v.Issues = append(v.Issues, ruleIssues(name, issues[:min(len(issues), schema.MaxIssues-len(v.Issues))])...)
+		v.Issues = append(v.Issues, ruleIssues(name, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))])...)
 	}
-	if !v.OK() {
+	if wasOK && !v.OK() {
 		doc, _ := c.read()
 		j.storeDoc(i, doc) // for the reply
 	}
 	return nil
-}
-
-// addNotes adds the notes of a rule to the call's verdict and to the report.
-func (j *validation) addNotes(v *middleware.Verdict, name string, c *Call, notes []string) {
-	v.Notes = append(v.Notes, notes...)
-	for _, text := range notes {
-		j.note("%s on %s: %s", name, c.where(), text)
-	}
 }
 
 // maxRuleNotes is the number of notes that one rule can make on one call.
@@ -393,49 +402,14 @@ type partialRule interface {
 	checkParts(ctx context.Context, c *Call, accept func(pointer string) bool) ([]middleware.Issue, error)
 }
 
-// runFieldRules runs the field rules on the valid values of the i-th call, which is
-// invalid, so that the reply has both kinds of issues. It ignores a rule that cannot
-// decide.
-func (j *validation) runFieldRules(ctx context.Context, i int, siblings []middleware.ToolCall) error {
-	v := &j.verdicts[i]
-	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := unwrapRule(r).(partialRule); return ok }) || !j.allPlans()[i].failedOnlySchema(v) {
-		return nil
-	}
-	accept, call := withoutIssues(v.Issues), j.ruleCall(i, siblings)
-	for n, r := range j.v.o.Rules {
-		rule, ok := unwrapRule(r).(partialRule)
-		if !ok {
-			continue
-		}
-		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(ctx context.Context) ([]middleware.Issue, error) {
-			return rule.checkParts(ctx, call, accept)
-		})
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return run.ContextError(ctx)
-		case err != nil:
-			j.noteFailure(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.allPlans()[i].tool.Name, err))
-			continue
-		}
-		v.Issues = append(v.Issues, ruleIssues(j.v.ruleName(n), issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))])...)
-	}
-	return nil
-}
+// otherCodes are the codes of checks other than the schema.
+var otherCodes = append([]string{codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable,
+	codeToolChoice, codeParallel, schema.Unchecked}, unreadableCodes...)
 
-// failedOnlySchema reports whether the call failed its schema and passed all earlier
-// checks.
+// failedOnlySchema reports whether the call failed its schema and passed all other checks.
 func (p toolPlan) failedOnlySchema(v *middleware.Verdict) bool {
-	if !p.declared() || p.compiled.schema == nil {
-		return false
-	}
-	return !slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool {
-		switch i.Code {
-		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable, codeToolChoice, codeParallel,
-			"syntax", "trailing_data", "utf8", "size", "depth", "number", "unchecked":
-			return true
-		}
-		return false
-	})
+	return p.declared() && p.compiled.schema != nil &&
+		!slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return slices.Contains(otherCodes, i.Code) })
 }
 
 // withoutIssues returns a function that reports whether a value has no issue at

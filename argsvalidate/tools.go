@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/toolmend/toolmend/internal/announce"
@@ -308,11 +307,11 @@ func (t *requestTools) misspeltNames(ctx context.Context) []string {
 			if !t.has(name) {
 				unknown(t.v.ruleName(n), name)
 			} else if p := t.find(name, ""); !p.compiled.declares(path) {
-				notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "the schema of tool "+name))
+				notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "the schema of tool "+name+" does not declare"))
 			}
 		}
 		if tools == nil && !t.anyDeclares(path) {
-			notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "no tool's schema"))
+			notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "no tool's schema declares"))
 		}
 	}
 	return notes
@@ -325,21 +324,16 @@ func (v *Validator) undeclaredPaths(p toolPlan) []string {
 	for n, r := range v.o.Rules {
 		if s, ok := unwrapRule(r).(scopedRule); ok {
 			if tools, path := s.scope(); slices.Contains(tools, p.tool.Name) && !p.compiled.declares(path) {
-				notes = append(notes, undeclaredPath(v.ruleName(n), path, "the schema of tool "+p.tool.Name))
+				notes = append(notes, undeclaredPath(v.ruleName(n), path, "the schema of tool "+p.tool.Name+" does not declare"))
 			}
 		}
 	}
 	return notes
 }
 
-// undeclaredPath writes the note on a path. who is a schema, or "no tool's
-// schema".
-func undeclaredPath(rule, path, who string) string {
-	verb := " does not declare "
-	if strings.HasPrefix(who, "no ") {
-		verb = " declares "
-	}
-	return fmt.Sprintf("%s: %s%sits path %s", rule, who, verb, schema.Clip(path))
+// undeclaredPath writes the note on a path. fault says which schema does not declare it.
+func undeclaredPath(rule, path, fault string) string {
+	return fmt.Sprintf("%s: %s its path %s", rule, fault, schema.Clip(path))
 }
 
 // anyDeclares reports whether the schema of any tool declares the path. With more than

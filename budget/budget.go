@@ -82,11 +82,8 @@ type Budget struct {
 	outer  *Budget // charged as well; nil: none
 
 	mu       sync.Mutex
-	calls    int // charged
-	underway int // reserved, not yet charged
-	usage    middleware.Usage
-	cost     float64
-	unpriced int // attempts whose cost is unknown
+	spent    bill // charged
+	underway int  // reserved, not yet charged
 }
 
 type (
@@ -112,9 +109,9 @@ func (b *Budget) left() int64 {
 	for ; b != nil; b = b.outer {
 		b.mu.Lock()
 		if b.limits.Tokens > 0 {
-			left = min(left, b.limits.Tokens-b.usage.InputTokens-b.usage.OutputTokens)
+			left = min(left, b.limits.Tokens-b.spent.usage.InputTokens-b.spent.usage.OutputTokens)
 		}
-		if b.limits.ModelCalls > 0 && b.calls+b.underway >= b.limits.ModelCalls {
+		if b.limits.ModelCalls > 0 && b.spent.calls+b.underway >= b.limits.ModelCalls {
 			left = 0
 		}
 		b.mu.Unlock()
@@ -138,7 +135,7 @@ type Spent struct {
 func (b *Budget) Spent() Spent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Spent{ModelCalls: b.calls, Usage: b.usage, Cost: b.cost}
+	return Spent{ModelCalls: b.spent.calls, Usage: b.spent.usage, Cost: b.spent.cost}
 }
 
 // New returns the middleware that charges the budgets of the context. It refuses

@@ -83,7 +83,7 @@ type bill struct {
 	calls    int
 	usage    middleware.Usage
 	cost     float64
-	unpriced int
+	unpriced int // attempts whose cost is unknown
 }
 
 func (b bill) plus(c bill) bill {
@@ -104,17 +104,17 @@ func (b bill) less(paid bill) bill {
 func (b *Budget) admit() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l, tokens := b.limits, sum(b.usage)
+	l, spent, tokens := b.limits, b.spent, sum(b.spent.usage)
 	switch {
-	case l.ModelCalls > 0 && b.calls+b.underway >= l.ModelCalls:
-		return fmt.Errorf("%w: model calls: %d spent and %d under way, %d allowed", ErrExceeded, b.calls, b.underway, l.ModelCalls)
+	case l.ModelCalls > 0 && spent.calls+b.underway >= l.ModelCalls:
+		return fmt.Errorf("%w: model calls: %d spent and %d under way, %d allowed", ErrExceeded, spent.calls, b.underway, l.ModelCalls)
 	case l.Tokens > 0 && tokens >= l.Tokens:
 		return fmt.Errorf("%w: tokens: %d spent, %d allowed", ErrExceeded, tokens, l.Tokens)
-	case l.Cost > 0 && b.cost >= l.Cost:
-		return fmt.Errorf("%w: cost: %g spent, %g allowed", ErrExceeded, b.cost, l.Cost)
-	case l.Cost > 0 && b.unpriced > 0:
+	case l.Cost > 0 && spent.cost >= l.Cost:
+		return fmt.Errorf("%w: cost: %g spent, %g allowed", ErrExceeded, spent.cost, l.Cost)
+	case l.Cost > 0 && spent.unpriced > 0:
 		return fmt.Errorf("%w: cost: unknown, as Limits.Price gave no usable price for %d of %d model calls; %g allowed",
-			ErrExceeded, b.unpriced, b.calls, l.Cost)
+			ErrExceeded, spent.unpriced, spent.calls, l.Cost)
 	}
 	b.underway++
 	return nil
@@ -143,10 +143,7 @@ func (b *Budget) bill(attempts []middleware.Attempt, model string) bill {
 func (b *Budget) add(c bill, reserved bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.calls += c.calls
-	b.usage = b.usage.Add(c.usage)
-	b.cost += c.cost
-	b.unpriced += c.unpriced
+	b.spent = b.spent.plus(c)
 	if reserved {
 		b.underway--
 	}

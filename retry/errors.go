@@ -1,7 +1,6 @@
 package retry
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,16 +59,6 @@ func GaveUp(err error) bool {
 // Unwrap returns Reason and Last, without nils.
 func (e *Error) Unwrap() []error {
 	return slices.DeleteFunc([]error{e.Reason, e.Last}, func(err error) bool { return err == nil })
-}
-
-// contextError returns the error of a context that has ended, and its cause if
-// that is another error.
-func contextError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // failures holds the errors of several models, in the order of their calls.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -40,7 +41,7 @@ func newRetryStep(req *middleware.Request, again func(error) bool, repeats bool)
 // retried. If done is true, resp and err are the outcome of the step.
 func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *middleware.Response, done bool, err error) {
 	if ctx.Err() != nil {
-		return nil, true, s.fail(contextError(ctx))
+		return nil, true, s.fail(run.ContextError(ctx))
 	}
 	resp, err = s.tally.Call(ctx, func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		s.attempts++
@@ -58,7 +59,7 @@ func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *m
 		if s.last == nil {
 			s.last = err
 		}
-		return nil, true, s.fail(contextError(ctx))
+		return nil, true, s.fail(run.ContextError(ctx))
 	case s.last != nil && errors.Is(err, middleware.ErrNotSent): // a limit allows no further call: the last failure says more
 		return nil, true, s.fail(err)
 	case !s.mayRepeat(err):
@@ -66,7 +67,7 @@ func (s *retryStep) ask(ctx context.Context, next middleware.ModelCall) (resp *m
 	}
 	s.last = err
 	if ctx.Err() != nil {
-		return nil, true, s.fail(contextError(ctx))
+		return nil, true, s.fail(run.ContextError(ctx))
 	}
 	return nil, false, nil
 }

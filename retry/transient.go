@@ -42,7 +42,8 @@ func Transient(err error) bool {
 	}
 	if e, ok := errors.AsType[*middleware.ModelError](err); ok {
 		if e.StatusCode >= 400 {
-			return transientStatus(e.StatusCode)
+			// As in the doc comment. net/http would have to be compiled for the names of these.
+			return slices.Contains([]int{408, 409, 425, 429}, e.StatusCode) || e.StatusCode >= 500 && e.StatusCode <= 599
 		}
 		if slices.Contains(transientCodes, e.Code) {
 			return true
@@ -60,11 +61,6 @@ func Status(codes ...int) func(error) bool {
 		e, ok := errors.AsType[*middleware.ModelError](err)
 		return ok && slices.Contains(codes, e.StatusCode)
 	}
-}
-
-func transientStatus(code int) bool {
-	// As in the doc comment of Transient. net/http would have to be compiled for the names of these.
-	return slices.Contains([]int{408, 409, 425, 429}, code) || code >= 500 && code <= 599
 }
 
 var transientCodes = []string{

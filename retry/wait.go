@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -30,7 +31,10 @@ type waits struct {
 // returns the context's error without the last failure, and it ignores
 // Retry-After.
 func (w *waits) wait(ctx context.Context, last error) error {
-	d, asked := w.next(), retryAfter(last)
+	d, asked := w.next(), time.Duration(0)
+	if e, ok := errors.AsType[*middleware.ModelError](last); ok {
+		asked = e.RetryAfter
+	}
 	deadline, bounded := ctx.Deadline()
 	if w.o.MaxElapsed == 0 && !bounded && asked > max(longestAsked, w.o.MaxDelay) {
 		return fmt.Errorf("%w: the provider asks for a wait of %s", ErrElapsed, asked)
@@ -47,7 +51,7 @@ func (w *waits) wait(ctx context.Context, last error) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return contextError(ctx)
+		return run.ContextError(ctx)
 	case <-timer.C:
 		return nil
 	}
@@ -67,11 +71,4 @@ func (w *waits) next() time.Duration {
 		return w.o.MaxDelay
 	}
 	return d
-}
-
-func retryAfter(err error) time.Duration {
-	if e, ok := errors.AsType[*middleware.ModelError](err); ok {
-		return e.RetryAfter
-	}
-	return 0
 }

@@ -79,7 +79,8 @@ func (f format) Model(e Endpoint) middleware.ModelCall {
 		defer resp.Body.Close()
 		watch.wait()
 		if resp.StatusCode >= 300 {
-			return nil, e.withoutKey(f.refusal(resp))
+			body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // of a broken body, what there is
+			return nil, e.withoutKey(f.DecodeError(resp.StatusCode, resp.Header, body))
 		}
 		answer, err := f.read(req, resp.Body, watch)
 		return answer, e.withoutKey(err)
@@ -110,24 +111,13 @@ func (f format) post(ctx context.Context, e Endpoint, req *middleware.Request, b
 	r.Header.Set("Content-Type", "application/json")
 	f.Authorize(r.Header, e.Key)
 	resp, err := e.Client.Do(r)
+	if u, ok := errors.AsType[*url.Error](err); ok { // without the address: people put keys into it
+		err = u.Err
+	}
 	if err != nil {
-		return nil, fmt.Errorf("wire: asking %s: %w", r.URL.Host, withoutURL(err))
+		return nil, fmt.Errorf("wire: asking %s: %w", r.URL.Host, err)
 	}
 	return resp, nil
-}
-
-// withoutURL takes the address out of an error: people put keys into it.
-func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
-
-func (f format) refusal(resp *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // of a broken body, what there is
-	return f.DecodeError(resp.StatusCode, resp.Header, body)
 }
 
 // keyHint is how many bytes of a key an error may show.

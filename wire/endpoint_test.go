@@ -342,3 +342,13 @@ func TestModelInAStack(t *testing.T) {
 		require.Equal(t, middleware.Usage{InputTokens: 20, OutputTokens: 10}, resp.Usage)
 	})
 }
+
+func TestEndpointValidate(t *testing.T) {
+	t.Parallel()
+	for _, silence := range []time.Duration{0, time.Second, middleware.Unlimited} {
+		require.NoError(t, wire.Endpoint{Silence: silence}.Validate())
+	}
+	bad := wire.Endpoint{Silence: -time.Second}
+	require.EqualError(t, bad.Validate(), "wire: Endpoint.Silence: must not be negative, unless it is middleware.Unlimited, got -1s")
+	require.PanicsWithError(t, bad.Validate().Error(), func() { wire.Ollama().Model(bad) })
+}

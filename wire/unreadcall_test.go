@@ -62,6 +62,28 @@ func ollamaEnd(text, word string) string {
 // offering is a request with a tool.
 var offering = &middleware.Request{Tools: []middleware.Tool{{Name: "weather"}}}
 
+// TestUnreadCallOfOneChoice: an answer with further choices is not asked again, so it is no error.
+func TestUnreadCallOfOneChoice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		codec wire.Codec
+		body  string
+	}{
+		"chat": {wire.OpenAIChat(), `{"choices":[{"index":0,"message":{"role":"assistant","content":null},"finish_reason":"malformed_function_call"},` +
+			`{"index":1,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}]}`},
+		"gemini": {wire.Gemini(), `{"candidates":[{"content":{"role":"model","parts":[]},"finishReason":"MALFORMED_FUNCTION_CALL","index":0},` +
+			`{"content":{"role":"model","parts":[{"text":"Hello"}]},"finishReason":"STOP","index":1}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp, err := c.codec.DecodeResponse(offering, []byte(c.body))
+			require.NoError(t, err)
+			require.Equal(t, middleware.Invalid, resp.Report.Status)
+			require.Equal(t, "Hello", resp.Choices[0].Text())
+		})
+	}
+}
+
 // TestUnreadCall: a finish word for a call that the provider could not read is an error in each
 // format, and the answer comes with it.
 func TestUnreadCall(t *testing.T) {

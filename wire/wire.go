@@ -292,7 +292,7 @@ func (r *Requests) Decode(c Codec, path string, body []byte, client string, defe
 		return req, stream, err
 	}
 	in := &codec.Input{Raw: unsafe.String(unsafe.SliceData(body), len(body)), Known: &r.known, Client: client, Defer: deferred}
-	if req, err = f.ReadRequest(in); err != nil || in.HasStream {
+	if req, err = codec.Request(f.Format, in); err != nil || in.HasStream {
 		return req, in.Stream, err
 	}
 	return req, c.WantsStream(path, nil), nil
@@ -327,26 +327,6 @@ func (f format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 		return nil, err
 	}
 	return s.Close()
-}
-
-// RenamePrevious replaces the id of the answer that a request continues from. A format whose
-// requests can continue from an earlier answer has the method.
-func (f format) RenamePrevious(body []byte, rename func(id string) string) []byte {
-	if r, ok := f.Format.(interface {
-		RenamePrevious(body []byte, rename func(id string) string) []byte
-	}); ok {
-		return r.RenamePrevious(body, rename)
-	}
-	return body
-}
-
-// UnavailableStatus returns the status for a provider that cannot be reached. A format whose
-// clients repeat a 5xx too often has the method.
-func (f format) UnavailableStatus(status int) int {
-	if u, ok := f.Format.(interface{ UnavailableStatus(status int) int }); ok {
-		return u.UnavailableStatus(status)
-	}
-	return status
 }
 
 // NewStream puts the cursor around the format's reader.

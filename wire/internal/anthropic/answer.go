@@ -141,14 +141,14 @@ func readAnswered(v rawjson.Value, req *middleware.Request) (b block, err error)
 func mayBeCall(v rawjson.Value) bool {
 	switch kind := v.Get("type"); {
 	case v.Kind() != rawjson.Object: // a list in the list of content, which a client may join with it
-		return namesCall(v)
+		return codec.NamesCall(v)
 	case kind.Kind() != rawjson.String:
 		return slices.ContainsFunc(slices.Collect(v.Each()), func(m rawjson.Value) bool { return rawjson.Fold(m.Key()) == "input" })
 	case slices.Contains([]string{"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"}, kind.Str()),
 		strings.HasSuffix(kind.Str(), "_tool_result") && codec.HasNoCallWord(kind.Raw()), codec.HasNoCallWord(v.Raw()):
 		return false
 	}
-	return namesCall(v, "tool_use_id")
+	return codec.NamesCall(v, "tool_use_id")
 }
 
 var errMayBeCall = codec.Shapef("a content block that may be a tool call, and is not of type tool_use")
@@ -186,7 +186,7 @@ func (a *answer) response() *answer {
 
 // Whole returns resp as one object.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
-	if !a.Streamed && codec.SameResponse(&a.Is, resp) {
+	if a.Form == codec.FormWhole && codec.SameResponse(&a.Is, resp) {
 		return a.message, nil
 	}
 	contents, err := a.contents(resp, false)
@@ -198,7 +198,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 		return "", err
 	}
 	members := append(a.model(resp), lens.Raw("content", codec.Array(contents)))
-	if stop := a.stopNow(resp); a.Streamed || stop != a.stop {
+	if stop := a.stopNow(resp); a.Form != codec.FormWhole || stop != a.stop {
 		members = append(members, lens.Raw("stop_reason", stopText(stop)))
 	}
 	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.inEvent.List, []lens.Member{lens.Raw("usage", usage)})...)
@@ -262,7 +262,7 @@ func (a *answer) stopNow(resp *middleware.Response) string {
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true,
 		Whole:  func(resp *middleware.Response) (string, error) { return writeAny(resp, false) },
-		Stream: func(resp *middleware.Response, _ string) (string, error) { return writeAny(resp, true) }})
+		Stream: func(resp *middleware.Response) (string, error) { return writeAny(resp, true) }})
 }
 
 // writeAny writes a response of this format or of another one.
@@ -296,25 +296,14 @@ func freshAnswer(resp *middleware.Response) (*middleware.Native, *middleware.Res
 	now := *resp
 	now.FinishReason, now.Usage = codec.FinishOf(resp), u
 	now.Message = codec.WithCallIDs(resp.Message, "toolu_")
-	now.Message.Parts = nil
-	for _, p := range resp.Message.Parts {
-		if on.Raw(p.Native) == "" && (p.Kind == middleware.PartReasoning || p.Kind == middleware.PartText && p.Text == "") {
-			continue
-		}
-		now.Message.Parts = append(now.Message.Parts, p)
-	}
+	now.Message.Parts = slices.DeleteFunc(slices.Clone(resp.Message.Parts), func(p middleware.Part) bool {
+		return on.Raw(p.Native) == "" && (p.Kind == middleware.PartReasoning || p.Kind == middleware.PartText && p.Text == "")
+	})
 	return a, &now
 }
 
 // container returns the member of message_delta with the container in which code ran.
-func (a *answer) container() lens.Member {
-	for _, m := range a.inDelta.List {
-		if m.Key == "container" && m.Raw != "null" {
-			return m
-		}
-	}
-	return lens.None("container")
-}
+func (a *answer) container() lens.Member { return lens.Raw("container", a.inDelta.Get("container")) }
 
 // Stream writes resp, a response that came from a, as what follows the part of a stream that
 // the client has. The blocks of a later answer follow in the same message. In the client's part,

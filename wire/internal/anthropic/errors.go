@@ -3,24 +3,14 @@ package anthropic
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError reads the body of an answer with an error status. Vertex and Bedrock write
-// errors of their own, which are read as well.
-func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
-		return failure(codec.Unlisted(root)) // Vertex puts a list around it
-	})
-}
-
-// failure reads an error of the provider, of the cloud that it runs in, or of another server
+// ReadFailure reads an error of the provider, of the cloud that it runs in, or of another server
 // with this format:
 //
 //	{"type": "error", "error": {"type": "overloaded_error", "message": …}}            the provider
@@ -28,8 +18,9 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 //	{"message": …} or {"Message": …}                                                  Bedrock
 //
 // A code in words is preferred to a type, and a type to a number, which only repeats the
-// status.
-func failure(root rawjson.Value) (codec.Failure, bool) {
+// status. Vertex puts the error of a stream into a list.
+func (Format) ReadFailure(root rawjson.Value) (codec.Failure, bool) {
+	root = codec.Unlisted(root)
 	e := root.Get("error")
 	f := codec.Failure{
 		Code:    cmp.Or(e.Get("code").Str(), codec.FirstText(e.Get("type"), e.Get("status"), e.Get("code"))),
@@ -47,7 +38,7 @@ func isFailure(root rawjson.Value) bool {
 // fail notes an error that came with a good status. The event of a cloud holds the
 // status that it should have had.
 func (s *stream) fail(root rawjson.Value) {
-	f, ok := failure(root)
+	f, ok := Format{}.ReadFailure(root)
 	if !ok {
 		f.Message = "an error without a message"
 	}
@@ -75,28 +66,6 @@ func (Format) EncodeError(status int, code, message string) []byte {
 // which ends the stream in every SDK.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", string(Format{}.EncodeError(status, code, message)))
-}
-
-// namesCall reports whether a key or a type below v contains a word for calls, except in the
-// members named in but. Such a word in another string is text. A value with more than 1,000
-// levels counts as one with a word.
-func namesCall(v rawjson.Value, but ...string) bool { return namesCallAt(v, 0, but) }
-
-func namesCallAt(v rawjson.Value, depth int, but []string) bool {
-	switch {
-	case depth > 1000:
-		return true
-	case v.Kind() == rawjson.String:
-		return v.IsMember() && rawjson.Fold(v.Key()) == "type" && !codec.HasNoCallWord(v.Raw())
-	}
-	for m := range v.Each() {
-		switch {
-		case m.IsMember() && slices.Contains(but, m.Key()):
-		case m.IsMember() && !codec.HasNoCallWord(rawjson.Quote(m.Key())), namesCallAt(m, depth+1, but):
-			return true
-		}
-	}
-	return false
 }
 
 // codes are the provider's words for a status. 529 is its own number, for a service that is

@@ -23,23 +23,14 @@ func contentOf(holder rawjson.Value, key string) ([]rawjson.Value, error) {
 	return on.List(holder, key, rawjson.Object)
 }
 
-// readPrompt reads a block of the system prompt.
-func readPrompt(v rawjson.Value) (middleware.Message, error) {
-	m := middleware.Message{Role: middleware.RoleSystem, Native: on.Native(v.Raw())}
-	b, err := readBlock(v, m.Role)
-	add(&m, b)
-	return m, err
-}
-
 // readMessage reads an element of messages: a message for every tool result, and one for the
 // blocks between two results. For example,
 //
 //	{"role": "user", "content": [{"type": "tool_result", …}, {"type": "tool_result", …}, {"type": "text", …}]}
 //
 // becomes two tool messages and a user message. lens.History finds the messages of one element
-// again, and they are written as one element. names has the names of the calls so far, by id,
-// because a result does not repeat the name.
-func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Message, err error) {
+// again, and they are written as one element.
+func readMessage(v rawjson.Value) (out []middleware.Message, err error) {
 	role := middleware.Role(v.Get("role").Str())
 	switch role {
 	case middleware.RoleUser, middleware.RoleAssistant, middleware.RoleSystem:
@@ -53,7 +44,7 @@ func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Mes
 	open := false // whether the last message takes further blocks
 	for _, c := range content {
 		if isResult(role, c) {
-			m, err := readResult(c, names)
+			m, err := readResult(c)
 			if err != nil {
 				return nil, err
 			}
@@ -66,9 +57,6 @@ func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Mes
 		b, err := readBlock(c, role)
 		if err != nil {
 			return nil, err
-		}
-		if b.isCall {
-			names[b.call.ID] = b.call.Name
 		}
 		add(&out[len(out)-1], b)
 	}
@@ -104,22 +92,18 @@ func add(m *middleware.Message, b block) {
 // own. Other members of the element are not repeated: they would be, for each of
 // its results.
 func share(m middleware.Message) string {
-	var blocks []string
+	blocks := lens.TextsOf(m.Parts, func(p middleware.Part) string { return p.Native.Raw })
 	if m.Role == middleware.RoleTool {
 		blocks = []string{m.Native.Raw}
-	} else {
-		for _, p := range m.Parts {
-			blocks = append(blocks, p.Native.Raw)
-		}
 	}
 	return on.Object(lens.Text("role", "user"), lens.Raw("content", codec.Array(blocks)))
 }
 
 // readResult reads a tool_result, whose text it leaves as Native.
-func readResult(v rawjson.Value, names map[string]string) (m middleware.Message, err error) {
+func readResult(v rawjson.Value) (m middleware.Message, err error) {
 	r := on.Reader()
 	m = middleware.Message{Role: middleware.RoleTool, ToolCallID: r.Text(v, "tool_use_id"), IsError: r.Kind(v, "is_error", rawjson.Bool).Raw() == "true", Native: on.Native(v.Raw())}
-	if m.ToolName = names[m.ToolCallID]; r.Err != nil {
+	if r.Err != nil {
 		return m, r.Err
 	}
 	content, err := contentOf(v, "content")
@@ -214,7 +198,7 @@ func (o origin) resultText(m middleware.Message, contents []string) (string, err
 		}
 		return on.Object(members...), nil
 	}
-	was, err := readResult(o.result, nil)
+	was, err := readResult(o.result)
 	if err != nil {
 		return "", stored(err)
 	}

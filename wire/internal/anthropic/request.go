@@ -26,13 +26,8 @@ type request struct {
 	known    []middleware.Tool // the first elements of tools, which the root does not have
 }
 
-// ReadRequest reads the body of a request.
+// ReadRequest reads a body. The error wraps ErrShape.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
-	return on.Request(in, readRequest)
-}
-
-// readRequest reads a body. The error wraps ErrShape.
-func readRequest(in *codec.Input) (*middleware.Request, error) {
 	var h request
 	err := in.Borrow(dialect, "messages", func(root rawjson.Value) error {
 		h.known = in.Tools(root.Get("tools"))
@@ -54,15 +49,16 @@ func (h *request) read(root rawjson.Value) (err error) {
 	if err := h.readSystem(root); err != nil {
 		return err
 	}
-	names, n := map[string]string{}, 0
+	n := 0
 	for v := range root.Get("messages").Each() {
-		ms, err := readMessage(v, names)
+		ms, err := readMessage(v)
 		if err != nil {
 			return err
 		}
 		h.add(n, ms...)
 		n++
 	}
+	codec.NameResults(h.is.Messages)
 	if h.tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
 		return err
 	}
@@ -89,10 +85,12 @@ func (h *request) readSystem(root rawjson.Value) error {
 		if v.Str() == "" && v.Kind() == rawjson.String {
 			continue
 		}
-		m, err := readPrompt(v)
+		m := middleware.Message{Role: middleware.RoleSystem, Native: on.Native(v.Raw())}
+		b, err := readBlock(v, m.Role)
 		if err != nil {
 			return err
 		}
+		add(&m, b)
 		h.add(-1, m)
 		h.prompt = append(h.prompt, v.Raw())
 	}
@@ -101,8 +99,8 @@ func (h *request) readSystem(root rawjson.Value) error {
 
 // EncodeRequest writes a request. A fresh request without MaxTokens
 // allows 4,096: the wire demands a number.
-func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	return on.EncodeRequest(req, readRequest, edit, fresh)
+func (f Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	return on.EncodeRequest(req, f.ReadRequest, edit, fresh)
 }
 
 // edit returns the text of doc, which was read as was, with what differs in req.

@@ -160,7 +160,10 @@ func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
 // Snapshot notes what was read so far as what the client may be shown.
 func (s *stream) Snapshot() {
 	for _, b := range s.changed {
-		b.noteShown()
+		b.changed, b.endShown = false, b.ended
+		for _, j := range b.joined {
+			j.shown = j.Len()
+		}
 	}
 	s.changed = s.changed[:0]
 	s.snapshot = beginning{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
@@ -224,7 +227,6 @@ func (s *stream) Response() (codec.Written, error) {
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
-		a.Streamed = true
 		if s.usage.List != nil {
 			a.usage = codec.Object(s.usage.List...)
 		}
@@ -243,9 +245,9 @@ func hidesCall(kind, name string, v rawjson.Value) bool {
 	case kind == "error":
 		return false
 	case bringsBlocks(kind), kind == "message_delta", kind == "message_stop":
-		return namesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
+		return codec.NamesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
 	}
-	return namesCall(v) || !codec.HasNoCallWord(rawjson.Quote(name))
+	return codec.NamesCall(v) || !codec.HasNoCallWord(rawjson.Quote(name))
 }
 
 // start reads the start of the message. Blocks in it are whole: clients that collect the
@@ -494,14 +496,6 @@ func (b *building) join(d deltaKind, raw string) {
 	}
 	_ = j.AddRaw(raw)
 	j.ends = append(j.ends, j.Len())
-}
-
-// noteShown notes what was read so far as shown.
-func (b *building) noteShown() {
-	b.changed, b.endShown = false, b.ended
-	for _, j := range b.joined {
-		j.shown = j.Len()
-	}
 }
 
 // form is a form of a block whose deltas were read.

@@ -32,13 +32,12 @@ func (s *stream) whole(u *codec.Unit) (err error) {
 	if err := u.Unreadable(); err != nil {
 		return err
 	}
-	s.answer, u.Calls, err = s.object(s.Text(), u.Value)
+	s.answer, u.Calls, err = s.object(u.Value)
 	return err
 }
 
-// object reads the object v, which is an answer of that text, and reports whether it has
-// calls.
-func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, err error) {
+// object reads the object v, which is an answer, and reports whether it has calls.
+func (s *stream) object(v rawjson.Value) (a *answer, called bool, err error) {
 	s.id, s.model, s.like = v.Get("id").Str(), v.Get("model").Str(), others(v, rootKeys...)
 	if figures := usagesIn(v); len(figures) > 0 {
 		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
@@ -66,7 +65,7 @@ func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, e
 	case len(s.turns) < int(at):
 		return nil, called, codec.Shapef("two choices of one index")
 	}
-	if a, err = s.put(text, false); err == nil {
+	if a, err = s.put(len(s.Text()) + envelopeSize/4); err == nil {
 		err = codec.EmitParts(s.Sink, a.Is.Message.Parts)
 	}
 	return a, called, err
@@ -135,16 +134,13 @@ const envelopeSize = 256
 
 // put puts the answer together. The first choice is the message, the others are
 // further choices. A call in the old form has no id on the wire: it is the only one
-// of its message, and takes the next place of the conversation.
-func (s *stream) put(text string, streamed bool) (*answer, error) {
+// of its message, and takes the next place of the conversation. size is about how long the
+// answer is, without the message of a stream.
+func (s *stream) put(size int) (*answer, error) {
 	turns := slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
-	a := &answer{Answered: codec.Answered{Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
+	a := &answer{Answered: codec.Answered{Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
 	var b strings.Builder
-	if streamed {
-		b.Grow(envelopeSize)
-	} else {
-		b.Grow(len(text) + envelopeSize/4)
-	}
+	b.Grow(size)
 	object := codec.ObjectWriter{B: &b}
 	var root codec.Members
 	for _, m := range slices.Concat(s.like, s.root.List) {

@@ -83,11 +83,7 @@ func (Format) Dialect() string { return dialect }
 
 // Match reports whether a request is in the format. The body is not parsed: DecodeRequest does that.
 func (f Format) Match(p string, body []byte) bool {
-	if !f.MatchPath(p) {
-		return false
-	}
-	body = bytes.TrimLeft(body, " \t\r\n")
-	return len(body) > 0 && body[0] == '{' && bytes.Contains(body, []byte(`"messages"`))
+	return f.MatchPath(p) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) && bytes.Contains(body, []byte(`"messages"`))
 }
 
 // MatchPath reports whether requests with that path may be in the format. The second path is

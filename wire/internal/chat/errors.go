@@ -11,14 +11,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError reads the body of an answer with an error status.
-func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
-		return readFailure(codec.Unlisted(root)) // Gemini's compatible address puts it in a list
-	})
-}
-
-// readFailure decodes an error body, which has many forms:
+// ReadFailure decodes an error body, which has many forms:
 //
 //	{"error": {"message": …, "type": …, "param": …, "code": …}}   OpenAI and most others
 //	{"error": text}                                               Hugging Face
@@ -27,8 +20,9 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 //
 // It is false for a body in no such form. OpenRouter wraps the error of its provider. The
 // wrapped error is read if it is the refusal of a call or of the history, and its message if
-// OpenRouter's own has no information.
-func readFailure(v rawjson.Value) (codec.Failure, bool) {
+// OpenRouter's own has no information. Gemini's compatible address puts the error into a list.
+func (Format) ReadFailure(v rawjson.Value) (codec.Failure, bool) {
+	v = codec.Unlisted(v)
 	if e := v.Get("error"); e.Kind() == rawjson.Object {
 		v = e
 	} else if e.Str() != "" {
@@ -82,18 +76,10 @@ func detailText(v rawjson.Value) string {
 	return b.String()
 }
 
-// isFailure reports whether an answer with a good status holds an error, below v: a body, a
-// chunk or a choice. "error": null and "error": {} do not count: servers write them in good
-// answers.
-func isFailure(v rawjson.Value) bool {
-	e := v.Get("error")
-	return e.Str() != "" || e.Kind() == rawjson.Object && !e.Empty()
-}
-
 // modelError reads the error in v, whose status may be in e. It returns an error even if v has
 // no details.
 func modelError(v, e rawjson.Value) *middleware.ModelError {
-	f, ok := readFailure(v)
+	f, ok := Format{}.ReadFailure(v)
 	if !ok {
 		f.Message = noMessage
 	}
@@ -130,9 +116,4 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 		out = append(out, "data: [DONE]\n\n"...)
 	}
 	return out
-}
-
-// EncodeError writes an error as the provider does.
-func (Format) EncodeError(status int, code, message string) []byte {
-	return codec.OpenAIError(status, code, message)
 }

@@ -396,10 +396,7 @@ func itemMembers(v rawjson.Value, p middleware.Part) ([]lens.Member, error) {
 // mediaMembers returns the members of an element with the media of p; nil if the element
 // cannot have them.
 func mediaMembers(v rawjson.Value, kind string, p middleware.Part) []lens.Member {
-	url, data := p.URL, len(p.Data) > 0
-	if data {
-		url = codec.DataURL(p)
-	}
+	url, data := codec.DataURL(p), len(p.Data) > 0
 	switch {
 	case slices.Contains(urlKinds, kind) && v.Get(kind).Kind() == rawjson.String && url != "":
 		return []lens.Member{lens.Text(kind, url)}

@@ -10,18 +10,13 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// ReadRequest reads the body of a request.
-func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
-	return on.Request(in, readRequest)
-}
-
-// readRequest reads a body:
+// ReadRequest reads a body:
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "tool_choice": …, "temperature": …, "stop": …, …}
 //
 // Only the neutral request is remembered, and no parsed text: an edit, which is rare, reads
 // the body again. The error wraps ErrShape.
-func readRequest(in *codec.Input) (*middleware.Request, error) {
+func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 	is := &middleware.Request{}
 	err := in.Borrow(dialect, "messages", func(v rawjson.Value) (err error) {
 		if err = readSettings(v, is); err != nil {
@@ -49,8 +44,7 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	}
 	messages := make([]middleware.Message, 0, list.Len())
 	calls := 0
-	names := map[string]string{} // of the calls, by id
-	var open []string            // ids of the calls in the old form that have no reply yet
+	var open []string // ids of the calls in the old form that have no reply yet
 	for v := range list.Each() {
 		m, err := readMessage(v)
 		if err != nil {
@@ -61,23 +55,18 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 			open = append(open, m.ToolCalls[0].ID)
 		}
 		calls += len(m.ToolCalls)
-		for _, c := range m.ToolCalls {
-			names[c.ID] = c.Name
-		}
 		if len(open) > 0 && v.Get("role").Str() == functionRole {
 			m.ToolCallID, open = open[0], open[1:]
 		}
-		if m.Role == middleware.RoleTool && m.ToolName == "" {
-			m.ToolName = names[m.ToolCallID]
-		}
 		messages = append(messages, m)
 	}
+	codec.NameResults(messages)
 	return messages, nil
 }
 
 // EncodeRequest writes the body of a request.
-func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	return on.EncodeRequest(req, readRequest, editRequest, freshRequest)
+func (f Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	return on.EncodeRequest(req, f.ReadRequest, editRequest, freshRequest)
 }
 
 func editRequest(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
@@ -133,10 +122,7 @@ func freshRequest(req *middleware.Request) (string, error) {
 	if params, _ := codec.ParseObject(string(req.Params)); !params.Get(limits[1]).Exists() {
 		members = append(members, lens.Count(limits[0], int64(max(req.MaxTokens, 0))))
 	}
-	members = append(members, lens.Words("stop", req.Stop))
-	if len(req.Output) > 0 {
-		members = append(members, output(req))
-	}
+	members = append(members, lens.Words("stop", req.Stop), output(req))
 	if req.Sink != nil {
 		members = append(members, lens.Flag("stream", true), lens.Raw("stream_options", `{"include_usage":true}`))
 	}

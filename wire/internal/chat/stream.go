@@ -76,7 +76,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	switch {
 	case s.Buf.IsWhole(), u.Name == "error", strings.TrimSpace(u.Data) == "[DONE]":
 		return codec.ReleaseHold, nil
-	case isFailure(v), isFailure(v.Get("x_groq")), v.Get("object").Str() == "error", s.CutAtEnd(u):
+	case codec.HoldsError(v), codec.HoldsError(v.Get("x_groq")), v.Get("object").Str() == "error", s.CutAtEnd(u):
 		return codec.ReleaseHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
 		return codec.ReleaseHold, u.Err
@@ -93,7 +93,7 @@ func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 			delta = c.Get("message")
 		}
 		switch {
-		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
+		case codec.HoldsError(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
 			return codec.ReleaseHold, nil
 		case isFilled(delta.Get("content")), isFilled(delta.Get("audio")), fillsOne(delta, textKeys[reasoningTexts:]):
 			release = codec.ReleaseNow
@@ -133,7 +133,7 @@ func (s *stream) Response() (codec.Written, error) {
 	a := s.answer // of one object
 	var err error
 	if !s.Buf.IsWhole() {
-		a, err = s.streamed(s.Text())
+		a, err = s.streamed()
 	}
 	if err == nil && a == nil {
 		err = codec.ErrIncomplete
@@ -148,7 +148,7 @@ func (s *stream) Response() (codec.Written, error) {
 }
 
 // streamed returns the answer that the events made. A stream without an end is incomplete.
-func (s *stream) streamed(text string) (*answer, error) {
+func (s *stream) streamed() (*answer, error) {
 	if s.failed != nil {
 		return nil, s.failure()
 	}
@@ -166,7 +166,7 @@ func (s *stream) streamed(text string) (*answer, error) {
 			return nil, codec.ErrIncomplete
 		}
 	}
-	return s.put(text, true)
+	return s.put(envelopeSize)
 }
 
 // failure returns the error that the provider sent, with what it has cost.
@@ -266,7 +266,7 @@ func (s *stream) sinkOf(t *turn) middleware.Sink {
 
 // fail notes the error that v holds, and reports whether it has one.
 func (s *stream) fail(v rawjson.Value) bool {
-	failed := isFailure(v)
+	failed := codec.HoldsError(v)
 	if failed && s.failed == nil {
 		s.failed = modelError(v, v.Get("error"))
 	}
@@ -500,26 +500,16 @@ func (l *list) add(v rawjson.Value, key, text string) {
 	e := (*l)[len(*l)-1]
 	e.text.WriteString(text)
 	for m := range v.Each() {
-		if m.Key() != key && (m.Kind() != rawjson.Null || e.get(m.Key()) == "") {
+		if m.Key() != key && (m.Kind() != rawjson.Null || e.rest.Get(m.Key()) == "") {
 			e.rest.Put(m.Key(), codec.Canonical(m))
 		}
 	}
 }
 
-// get returns the member key, without the text; "" for null or no such member.
-func (e *entry) get(key string) string {
-	for _, m := range e.rest.List {
-		if m.Key == key && m.Raw != "null" {
-			return m.Raw
-		}
-	}
-	return ""
-}
-
 // continues reports whether v is the next fragment of e.
 func (e *entry) continues(key string, v rawjson.Value) bool {
 	id, index := on.Get(v, "id").Raw(), on.Get(v, "index").Raw()
-	return e.key == key && e.get("index") == index && (e.get("id") == "" || id == "" || e.get("id") == id)
+	return e.key == key && e.rest.Get("index") == index && (e.rest.Get("id") == "" || id == "" || e.rest.Get("id") == id)
 }
 
 // texts returns the elements as JSON: the type, the other members, and the text.
@@ -527,7 +517,7 @@ func (l list) texts() []string {
 	out := make([]string, len(l))
 	for i, e := range l {
 		members := slices.Clone(e.rest.List)
-		if e.get("type") == "" {
+		if e.rest.Get("type") == "" {
 			members = append(members, lens.Text("type", e.key))
 		}
 		text := lens.Word(e.key, e.text.String())

@@ -234,6 +234,48 @@ func TestOwnRest(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
 
+// A list of content, as Mistral has it, goes on after the elements that were shown.
+func TestRestOfAList(t *testing.T) {
+	t.Parallel()
+	piece := func(content string) string {
+		return `{"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":[` + content + `]}}]}`
+	}
+	hm, on := `{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}`, `{"type":"text","text":"On"}`
+	call := `{"id":"a","model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"f","arguments":"{}"}}]}}]}`
+	end := `{"id":"a","model":"m-1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
+	shown := eventStream(piece(hm), piece(on))
+	for name, c := range map[string]struct {
+		later []string // content behind the call
+		index int      // of a part to change, and
+		text  string   // its text
+		err   error
+	}{
+		"no more":                    {index: 1, text: "On"},
+		"the text goes on":           {later: []string{piece(`{"type":"text","text":"e."}`)}, index: 1, text: "One."},
+		"and another element":        {later: []string{piece(`{"type":"text","text":"e."}`), piece(hm)}, index: 2, text: "Hm."},
+		"a changed text goes on":     {index: 1, text: "On and on"},
+		"what was shown has changed": {index: 1, text: "Off", err: codec.ErrShown},
+		"reasoning has changed":      {index: 0, text: "Hm. Hm.", err: codec.ErrShown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := chat.Format{}.NewStream(nil, nil)
+			_, err := s.Write([]byte(shown + eventStream(append(append([]string{call}, c.later...), end, "[DONE]")...)))
+			require.NoError(t, err)
+			require.Equal(t, len(shown), s.Safe())
+			resp, err := s.Close()
+			require.NoError(t, err)
+			resp = resp.Clone()
+			resp.Message.Parts[c.index].Text = c.text
+			got, err := s.Rest(s.Safe(), resp)
+			require.ErrorIs(t, err, c.err)
+			if c.err == nil {
+				require.Equal(t, withoutNative(resp.Message), withoutNative(decodeResponse(t, shown+string(got)).Message))
+			}
+		})
+	}
+}
+
 // Sound is shown as it comes: of the message only its id is written.
 func TestSoundIsShown(t *testing.T) {
 	t.Parallel()

@@ -10,35 +10,6 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Form is how an answer is framed.
-type Form uint8
-
-// The forms.
-const (
-	FormWhole  Form = iota // one JSON object
-	FormEvents             // server-sent events
-	FormLines              // a JSON object on each line
-	FormArray              // a JSON array with an element for each event
-)
-
-// ContentType returns the media type of an answer of that form.
-func (f Form) ContentType() string {
-	return [...]string{"application/json", "text/event-stream", "application/x-ndjson", "application/json"}[f]
-}
-
-// formOf returns the form of a body that was read as an answer.
-func formOf(body string) Form {
-	switch body = strings.TrimSpace(body); {
-	case IsObject(body):
-		return FormWhole
-	case strings.HasPrefix(body, "{"):
-		return FormLines
-	case strings.HasPrefix(body, "["):
-		return FormArray
-	}
-	return FormEvents
-}
-
 // Writing is what a format adds to EncodeAnswer.
 type Writing struct {
 	Streamed Form // of an answer to a request that asks for a stream
@@ -53,8 +24,8 @@ type Writing struct {
 	Unfold func(whole string) (string, error)
 
 	// Stream takes the place of Unfold for a format whose streams hold more than
-	// an object can. whole is the response as one object if it came so, else "".
-	Stream func(resp *middleware.Response, whole string) (string, error)
+	// an object can.
+	Stream func(resp *middleware.Response) (string, error)
 }
 
 // EncodeAnswer writes resp for the client that sent a request to path with that body. A
@@ -65,13 +36,14 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 		form = w.Streamed
 	}
 	if n := resp.Native; n != nil && n.Dialect == f.Dialect() {
-		raw, err := f.EncodeResponse(resp)
+		a, err := Reread[Written](f, n)
 		if err != nil {
 			return nil, "", err
 		}
-		is := formOf(string(raw))
-		if is == form {
-			return raw, form.ContentType(), nil
+		is := a.AsRead().Form
+		raw, err := encode(f, a, resp)
+		if err != nil || is == form {
+			return raw, form.ContentType(), err
 		}
 		if resp, err = Decode(f.NewStream(nil, nil), raw); err != nil {
 			return nil, "", Unencodablef("a Native that holds no answer: %v", err)
@@ -95,7 +67,7 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 	case form == FormWhole:
 		out, err = w.Whole(resp)
 	case w.Stream != nil:
-		out, err = w.Stream(resp, whole)
+		out, err = w.Stream(resp)
 	default:
 		if whole == "" {
 			whole, err = w.Whole(resp)
@@ -105,22 +77,16 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 		case w.Unfold != nil:
 			out, err = w.Unfold(whole)
 		default:
-			out, err = unfold(f, whole)
+			var a Written
+			if a, err = Reread[Written](f, &middleware.Native{Dialect: f.Dialect(), Raw: whole}); err == nil {
+				out, err = a.Stream(&a.AsRead().Is, NewClient(f))
+			}
 		}
 	}
 	if err != nil {
 		return nil, "", Unencodable(err)
 	}
 	return []byte(out), form.ContentType(), nil
-}
-
-// unfold writes as a stream what came as one object.
-func unfold(f Format, whole string) (string, error) {
-	a, err := Reread[Written](f, &middleware.Native{Dialect: f.Dialect(), Raw: whole})
-	if err != nil {
-		return "", err
-	}
-	return a.Stream(&a.AsRead().Is, NewClient(f))
 }
 
 // ModelOf returns the model that a request names: in its body, or in its path
@@ -290,7 +256,7 @@ func RejectUndefinedTool(req *middleware.Request, namespace, name string) error 
 // RejectExtraChoices returns an error if a further choice of resp has a call, and req, if it
 // is known, did not ask for further choices. Many clients read the first choice of each chunk,
 // whatever index it has. path leads to the member of a request with the number of choices.
-func RejectExtraChoices(req *middleware.Request, dialect string, resp *middleware.Response, path ...string) error {
+func RejectExtraChoices(req *middleware.Request, dialect string, resp *middleware.Response, path string) error {
 	if req == nil || !slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
 		return nil
 	}
@@ -298,11 +264,7 @@ func RejectExtraChoices(req *middleware.Request, dialect string, resp *middlewar
 	if req.Native != nil && req.Native.Dialect == dialect {
 		raw = req.Native.Raw
 	}
-	v, _ := ParseObject(raw)
-	for _, key := range path {
-		v = v.Get(key)
-	}
-	if Int(v) > 1 {
+	if v, _ := ParseObject(raw); Int(at(v, path)) > 1 {
 		return nil
 	}
 	return Shapef("a call in a choice that the request does not ask for")

@@ -17,7 +17,7 @@
 //
 // This package does the rest: it cuts a body into units (events.go) and decides which of
 // them pass unchanged, are written or wait (splitter.go), keeps the part that a client has
-// (cursor.go), keeps what was read of an answer and completes a stream from it (written.go),
+// (cursor.go), keeps what was read of a request and of an answer, completes a stream (written.go),
 // writes known members in one spelling and finds words for calls (tree.go),
 // writes answers for other requests and counts tokens (answer.go), reads finish words
 // (finish.go), compares neutral values and pairs results with calls (neutral.go), edits JSON
@@ -62,15 +62,13 @@ const (
 )
 
 // Format is one wire format. A Format holds no state and is safe for concurrent use. Package
-// wire describes its methods. EndsWith (cursor.go), RenamePrevious and UnavailableStatus
-// (package wire) are optional methods; a format without them gets the default.
+// wire describes its methods.
 type Format interface {
 	Dialect() string
 	Match(path string, body []byte) bool
 	MatchPath(path string) bool
 	WantsStream(path string, body []byte) bool
 	DecodeRequest(body []byte) (*middleware.Request, error)
-	ReadRequest(in *Input) (*middleware.Request, error)
 	EncodeRequest(req *middleware.Request) ([]byte, error)
 	EncodeResponse(resp *middleware.Response) ([]byte, error)
 	EncodeAnswer(path string, body []byte, resp *middleware.Response) (answer []byte, contentType string, err error)
@@ -79,6 +77,19 @@ type Format interface {
 	EncodeError(status int, code, message string) []byte
 	MayHoldCall(body []byte) bool
 
+	// ReadRequest reads the body of a request. The result has no Native of its own (see Request),
+	// and holds no parsed text. The error wraps ErrShape.
+	ReadRequest(in *Input) (*middleware.Request, error)
+	// ReadFailure reads the error in the root of a body with an error status. It is false for a
+	// body that holds none of the format.
+	ReadFailure(root rawjson.Value) (Failure, bool)
+
+	RenamePrevious(body []byte, rename func(id string) string) []byte
+	UnavailableStatus(status int) int
+
+	// EndsWith reports whether an event is the mark at which clients stop reading, other than
+	// OpenAI's [DONE]. It is given the name and the data of the event, or a line as data.
+	EndsWith(name, data string) bool
 	// Opening returns the end of the event that opens the streamed answer text, if
 	// a client needs that event before a keep-alive: it holds no word of the
 	// model's. It is 0 if that event has not come or none is needed.
@@ -100,8 +111,7 @@ type Format interface {
 }
 
 // Stream reads one answer in one format. Package wire has the contract of what
-// is exported there; a Cursor around it keeps what the client was given. Renamed
-// (cursor.go) is optional.
+// is exported there; a Cursor around it keeps what the client was given.
 type Stream interface {
 	Write(p []byte) (int, error)
 	Safe() int
@@ -112,6 +122,10 @@ type Stream interface {
 	Output() (text string, releasable int, rest string)
 	// Text returns all bytes that were written.
 	Text() string
+	// Open returns how many bytes at the end of the text belong to an event that is not complete.
+	Open() int
+	// BrokeOff notes that the end of a stream may be missing.
+	BrokeOff()
 	// Last returns the last event that has data.
 	Last() Event
 	// Rest returns what has to follow the first sent bytes. sent is a value that
@@ -119,6 +133,9 @@ type Stream interface {
 	Rest(sent int, resp *middleware.Response) ([]byte, error)
 	Fail(sent, status int, code, message string) []byte
 	Comment(text string) []byte
+	// Renamed returns the ids under which a client with the first sent bytes, and the provider,
+	// know the answer.
+	Renamed(sent int, resp *middleware.Response) (clientID, providerID string)
 }
 
 var limits = rawjson.Limits{Bytes: MaxBody, Depth: -1, Values: maxValues, Number: -1, Exponent: -1, AnyBytes: true}
@@ -314,7 +331,7 @@ type Defaults[F Format] struct{}
 // DecodeRequest reads the body of a request.
 func (Defaults[F]) DecodeRequest(body []byte) (*middleware.Request, error) {
 	var f F
-	return f.ReadRequest(&Input{Raw: string(body)})
+	return Request(f, &Input{Raw: string(body)})
 }
 
 // EncodeResponse writes an answer in the framing in which it came.
@@ -329,6 +346,21 @@ func (Defaults[F]) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 
 // WantsStream reports whether a request asks for a streamed answer. The default is no.
 func (Defaults[F]) WantsStream(path string, body []byte) bool { return WantsStream(path, body, false) }
+
+// DecodeError reads the body of an answer with an error status.
+func (Defaults[F]) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	var f F
+	return DecodeError(status, header, body, f.ReadFailure)
+}
+
+// RenamePrevious returns body: requests do not continue from an earlier answer.
+func (Defaults[F]) RenamePrevious(body []byte, _ func(id string) string) []byte { return body }
+
+// UnavailableStatus returns status: clients do not repeat requests too often.
+func (Defaults[F]) UnavailableStatus(status int) int { return status }
+
+// EndsWith returns false: streams end with [DONE].
+func (Defaults[F]) EndsWith(_, _ string) bool { return false }
 
 // Opening returns 0: a client understands a keep-alive before the first event.
 func (Defaults[F]) Opening(string) int { return 0 }

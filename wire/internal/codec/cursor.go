@@ -72,13 +72,7 @@ func (c *Cursor) Text() string { return locked(c, func(c *Cursor) string { retur
 
 // Open returns how many bytes at the end of the received text are not parsed yet: the beginning
 // of an event, or of a whole answer.
-func (c *Cursor) Open() int {
-	s, ok := c.stream.(interface{ Open() int })
-	if !ok {
-		return len(c.Text())
-	}
-	return s.Open()
-}
+func (c *Cursor) Open() int { return c.stream.Open() }
 
 // Safe returns how many bytes the client may get.
 func (c *Cursor) Safe() int { return locked(c, func(c *Cursor) int { return c.safe }) }
@@ -94,11 +88,7 @@ func (c *Cursor) Close() (*middleware.Response, error) {
 
 // BrokeOff notes that the connection broke. If the answer is whole without what is missing, its
 // rest is written, so that it ends as a stream of its format does.
-func (c *Cursor) BrokeOff() {
-	if s, ok := c.stream.(interface{ BrokeOff() }); ok {
-		s.BrokeOff()
-	}
-}
+func (c *Cursor) BrokeOff() { c.stream.BrokeOff() }
 
 // Take returns the bytes that the client may get and has not got.
 func (c *Cursor) Take() []byte {
@@ -153,18 +143,11 @@ func (c *Cursor) KeepAlive() []byte {
 	return []byte(opening + alive)
 }
 
-// Renamed returns the ids under which the client and the provider know the answer. A format
-// whose requests go on from an earlier answer has the method on its Stream, with the cursor.
+// Renamed returns the ids under which the client and the provider know the answer.
 func (c *Cursor) Renamed(resp *middleware.Response) (clientID, providerID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, ok := c.stream.(interface {
-		Renamed(sent int, resp *middleware.Response) (clientID, providerID string)
-	})
-	if !ok {
-		return "", ""
-	}
-	return s.Renamed(c.sent, resp)
+	return c.stream.Renamed(c.sent, resp)
 }
 
 // Rest returns what completes a stream of which the client has a part.
@@ -197,7 +180,7 @@ func (c *Cursor) Comment(text string) []byte { return c.stream.Comment(text) }
 
 // IsStream reports whether the answer is a stream.
 func (c *Cursor) IsStream() bool {
-	return locked(c, func(c *Cursor) bool { return framingOf(c.text) == sse || manyLines(c.text) })
+	return locked(c, func(c *Cursor) bool { return formOf(c.text) == FormEvents || manyLines(c.text) })
 }
 
 // manyLines reports whether text has a JSON object on its first line, followed by more text.
@@ -210,18 +193,12 @@ func manyLines(text string) bool {
 	return err == nil
 }
 
-// Ended reports whether the answer ends with the mark at which clients stop reading. A format
-// whose streams end with another mark than OpenAI's has a method EndsWith. It is given the
-// name and the data of the last event, or the last line as data. The end of a stream is never
-// safe.
+// Ended reports whether the answer ends with the mark at which clients stop reading. The end of
+// a stream is never safe.
 func (c *Cursor) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rest == "" {
-		return false
-	}
-	f, ok := c.format.(interface{ EndsWith(name, data string) bool })
-	return c.last.Data == "[DONE]" || ok && f.EndsWith(c.last.Name, c.last.Data)
+	return c.rest != "" && (c.last.Data == "[DONE]" || c.format.EndsWith(c.last.Name, c.last.Data))
 }
 
 // mostSearched is how many of the last events may hold the provider's error.
@@ -243,9 +220,7 @@ func (c *Cursor) Failure() []byte {
 		last = last[max(0, len(last)-mostSearched):]
 		return false, nil
 	}
-	if b.Feed([]byte(c.text), keep) != nil {
-		return nil
-	}
+	_ = b.Feed([]byte(c.text), keep) // it has been read before
 	_ = b.End(keep)
 	for _, e := range slices.Backward(last) {
 		u := Unit{Event: Event{Data: e.Data}, Bytes: c.text[e.Start:e.End]}

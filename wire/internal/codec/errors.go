@@ -50,6 +50,13 @@ func Unlisted(v rawjson.Value) rawjson.Value {
 	return v
 }
 
+// HoldsError reports whether v, of an answer with a good status, has an error: "error": null and
+// "error": {} do not count, because servers write them in good answers.
+func HoldsError(v rawjson.Value) bool {
+	e := v.Get("error")
+	return e.Str() != "" || e.Kind() == rawjson.Object && !e.Empty()
+}
+
 // StatusOf returns the HTTP status that code spells, 0 for any other code.
 func StatusOf(code string) int {
 	if n, err := strconv.Atoi(code); err == nil && 400 <= n && n <= 599 {
@@ -83,8 +90,8 @@ func ModelError(status int, header http.Header, f Failure) *middleware.ModelErro
 	return e
 }
 
-// OpenAIError writes an error as OpenAI does, in both of its formats.
-func OpenAIError(status int, code, message string) []byte {
+// EncodeError writes an error as OpenAI does, in both of its formats.
+func (Defaults[F]) EncodeError(status int, code, message string) []byte {
 	codeRaw := "null"
 	if code != "" {
 		codeRaw = rawjson.Quote(code)

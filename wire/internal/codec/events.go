@@ -6,16 +6,22 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// framing is how a body is cut into events.
-type framing uint8
+// Form is how an answer is framed: how its body is cut into events.
+type Form uint8
 
+// The forms.
 const (
-	unknown framing = iota
-	sse             // server-sent events: field lines and an empty line
-	lines           // a JSON text on each line
-	array           // one JSON array, an event an element
-	whole           // one JSON text, or anything else: an event at the end
+	formUnknown Form = iota
+	FormEvents       // server-sent events: field lines and an empty line
+	FormLines        // a JSON text on each line
+	FormArray        // one JSON array, an event an element
+	FormWhole        // one JSON text, or anything else: an event at the end
 )
+
+// ContentType returns the media type of an answer of that form.
+func (f Form) ContentType() string {
+	return [...]string{FormEvents: "text/event-stream", FormLines: "application/x-ndjson", FormArray: "application/json", FormWhole: "application/json"}[f]
+}
 
 // Event is one event of a stream.
 type Event struct {
@@ -32,7 +38,7 @@ type Event struct {
 // Recorded servers omit the Content-Type, or announce JSON and send events. A body that is not
 // a stream is one event, at the end.
 type Buffer struct {
-	framing framing
+	form    Form
 	byLine  bool
 	text    strings.Builder
 	blank   int // how much of the text is space, as long as the framing is unknown
@@ -103,7 +109,7 @@ func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
 }
 
 func (b *Buffer) bound(size int) error {
-	if size > MaxEvent && b.framing != whole && b.framing != unknown {
+	if size > MaxEvent && b.form != FormWhole && b.form != formUnknown {
 		b.holding = true
 		return Shapef("an event of more than %d bytes", MaxEvent)
 	}
@@ -171,24 +177,32 @@ func (b *Buffer) Safe() int { return b.safe }
 // Text returns all that was fed.
 func (b *Buffer) Text() string { return b.text.String() }
 
+// answerForm returns the form of a body that was read as an answer: a line alone is not a stream.
+func (b *Buffer) answerForm() Form {
+	if b.form == FormLines && !strings.Contains(strings.TrimSpace(b.Text()), "\n") {
+		return FormWhole
+	}
+	return b.form
+}
+
 // IsWhole reports whether the body was no stream.
-func (b *Buffer) IsWhole() bool { return b.framing == whole }
+func (b *Buffer) IsWhole() bool { return b.form == FormWhole }
 
 // IsArray reports whether the body was a JSON array of events.
-func (b *Buffer) IsArray() bool { return b.framing == array }
+func (b *Buffer) IsArray() bool { return b.form == FormArray }
 
 func (b *Buffer) next(end bool) (Event, bool) {
-	if b.framing == unknown {
-		b.framing = b.sniff(b.Text(), end)
+	if b.form == formUnknown {
+		b.form = b.sniff(b.Text(), end)
 	}
-	switch b.framing {
-	case sse:
+	switch b.form {
+	case FormEvents:
 		return b.sse(end)
-	case lines:
+	case FormLines:
 		return b.line(end)
-	case array:
+	case FormArray:
 		return b.element()
-	case whole:
+	case FormWhole:
 		return b.all(end)
 	}
 	return Event{}, false
@@ -225,7 +239,7 @@ func (b *Buffer) upTo(stop int, end bool) (Event, bool) {
 	e := Event{Start: b.at, End: stop, Data: b.Text()[from:to], DataStart: from}
 	if e.Start == 0 {
 		if _, err := ParseObject(e.Data); err != nil { // an object over several lines
-			b.framing = whole
+			b.form = FormWhole
 			return b.all(end)
 		}
 	}
@@ -303,16 +317,18 @@ const Comment = ": keep-alive\n\n"
 // sniffed is how many bytes tell the framing of a stream.
 const sniffed = 4 << 10
 
-func framingOf(text string) framing {
+func formOf(text string) Form {
 	return NewBuffer(false).sniff(text[:min(len(text), sniffed)], false)
 }
 
 // MayBeEvents reports whether text is the beginning of server-sent events, or
 // empty.
-func MayBeEvents(text string) bool { return strings.TrimSpace(text) == "" || framingOf(text) == sse }
+func MayBeEvents(text string) bool {
+	return strings.TrimSpace(text) == "" || formOf(text) == FormEvents
+}
 
 // IsList reports whether text is the beginning of a JSON array.
-func IsList(text string) bool { return framingOf(text) == array }
+func IsList(text string) bool { return formOf(text) == FormArray }
 
 // First returns the first server-sent event in text whose data is an object that is accepts,
 // and that object; both are zero without such an event. It reads no further than to that
@@ -366,16 +382,16 @@ func Renumber(text, key string, n int) (string, error) {
 // of the stream: an SSE event, a line, or an element that closes the array. name is the name
 // of an SSE event; "" for none. Frame returns nil for an answer that is not streamed.
 func (b *Buffer) Frame(taken int, name, data string) []byte {
-	as := b.framing
-	if as == unknown { // nothing of the answer has come
-		as = sse
+	as := b.form
+	if as == formUnknown { // nothing of the answer has come
+		as = FormEvents
 		if b.byLine {
-			as = lines
+			as = FormLines
 		}
 	}
 	shown, _, _ := b.Output()
 	out := as.frame(shown[:taken], name, OneLine(data), strings.Contains(b.Text(), "\r\n"))
-	if as == array {
+	if as == FormArray {
 		out += "\n]"
 	}
 	return []byte(out)
@@ -383,9 +399,9 @@ func (b *Buffer) Frame(taken int, name, data string) []byte {
 
 // frame returns data as an event after what was shown; "" for an answer that is not streamed.
 // crlf is true for a stream whose lines end in CRLF: a client may look for one ending only.
-func (f framing) frame(shown, name, data string, crlf bool) string {
+func (f Form) frame(shown, name, data string, crlf bool) string {
 	switch f {
-	case sse:
+	case FormEvents:
 		data = "data: " + data + "\n\n"
 		if name != "" {
 			data = "event: " + name + "\n" + data
@@ -394,9 +410,9 @@ func (f framing) frame(shown, name, data string, crlf bool) string {
 			data = strings.ReplaceAll(data, "\n", "\r\n")
 		}
 		return data
-	case lines:
+	case FormLines:
 		return data + "\n"
-	case array:
+	case FormArray:
 		if strings.Trim(shown, bom+"[ \t\r\n") == "" {
 			return "[" + data
 		}
@@ -406,7 +422,7 @@ func (f framing) frame(shown, name, data string, crlf bool) string {
 }
 
 // IsEvents reports whether the body is a stream of server-sent events.
-func (b *Buffer) IsEvents() bool { return b.framing == sse }
+func (b *Buffer) IsEvents() bool { return b.form == FormEvents }
 
 // Comment returns text as a comment of a stream of server-sent events; nil in
 // any other framing.
@@ -433,9 +449,9 @@ const bom = "\ufeff"
 
 // sniff tells the framing: JSON by its first character, an event stream by its
 // first line that has a field. It is unknown as long as neither is there.
-func (b *Buffer) sniff(text string, end bool) framing {
+func (b *Buffer) sniff(text string, end bool) Form {
 	if !end && len(text) < len(bom) && strings.HasPrefix(bom, text) {
-		return unknown
+		return formUnknown
 	}
 	if b.blank == 0 && strings.HasPrefix(text, bom) {
 		b.blank, b.row = len(bom), len(bom)
@@ -445,30 +461,30 @@ func (b *Buffer) sniff(text string, end bool) framing {
 	}
 	switch head := text[b.blank:]; {
 	case head == "" && !end:
-		return unknown
+		return formUnknown
 	case head == "":
-		return whole
+		return FormWhole
 	case head[0] == '[':
-		return array
+		return FormArray
 	case head[0] == '{' && b.byLine:
-		return lines
+		return FormLines
 	case head[0] == '{':
-		return whole
+		return FormWhole
 	}
 	return b.sniffField(text, end)
 }
 
 // sniffField looks for the first line that has a field.
-func (b *Buffer) sniffField(text string, end bool) framing {
+func (b *Buffer) sniffField(text string, end bool) Form {
 	for {
 		line := text[b.row:]
 		for _, f := range fields {
 			if strings.HasPrefix(line, f) {
 				b.row, b.looked = b.at, b.at
-				return sse
+				return FormEvents
 			}
 			if !end && strings.HasPrefix(f, line) {
-				return unknown
+				return formUnknown
 			}
 		}
 		b.looked = max(b.looked, b.row)
@@ -476,9 +492,9 @@ func (b *Buffer) sniffField(text string, end bool) framing {
 		if i < 0 {
 			b.looked = len(text)
 			if end {
-				return whole
+				return FormWhole
 			}
-			return unknown
+			return formUnknown
 		}
 		b.row = b.looked + i + 1 // between CR and LF is one more empty line
 	}

@@ -141,6 +141,15 @@ func (s *Members) Put(key, raw string) {
 	}
 }
 
+// Get returns the value of the member key; "" without one, and for null.
+func (s *Members) Get(key string) string {
+	i, have := s.at[rawjson.Fold(key)]
+	if !have || s.List[i].Key != key || s.List[i].Raw == "null" {
+		return ""
+	}
+	return s.List[i].Raw
+}
+
 // Joined is a text that comes in several JSON strings. They are joined as JSON and
 // decoded once: a letter that is escaped as a surrogate pair may be divided between two.
 type Joined struct{ raw []byte }
@@ -175,8 +184,12 @@ func (j *Joined) String() string {
 	return doc.Root().Str()
 }
 
-// DataURL returns the data of a part as a data: URL. Source: RFC 2397.
+// DataURL returns the data of a part as a data: URL, or the address of a part without data.
+// Source: RFC 2397.
 func DataURL(p middleware.Part) string {
+	if len(p.Data) == 0 {
+		return p.URL
+	}
 	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 

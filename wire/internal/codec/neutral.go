@@ -89,6 +89,21 @@ func AllowedNames(list rawjson.Value, name func(rawjson.Value) string) []string 
 	return names
 }
 
+// NameResults gives each tool message without a name the name of the call that it answers: the
+// last one before it with its id. Most formats do not repeat the name.
+func NameResults(messages []middleware.Message) {
+	names := map[string]string{}
+	for i := range messages {
+		m := &messages[i]
+		for _, c := range m.ToolCalls {
+			names[c.ID] = c.Name
+		}
+		if m.Role == middleware.RoleTool && m.ToolName == "" {
+			m.ToolName = names[m.ToolCallID]
+		}
+	}
+}
+
 // SameResponse is SameRequest for answers.
 func SameResponse(a, b *middleware.Response) bool {
 	return a.Model == b.Model && a.FinishReason == b.FinishReason && a.Usage == b.Usage &&

@@ -121,7 +121,7 @@ func (r *Splitter) Close() (*middleware.Response, error) {
 		var a Written
 		if a, r.err = r.format.Response(); r.err == nil {
 			was := a.AsRead()
-			was.Text, was.Unchanged = r.Text(), r.Unchanged()
+			was.Text, was.Form, was.Unchanged = r.Text(), r.Buf.answerForm(), r.Unchanged()
 			r.resp = was.Is.Clone()
 			r.resp.Native = Remember(r.of.Dialect(), was.Text, a)
 			r.err = r.unread()
@@ -156,12 +156,20 @@ func (r *Splitter) Unchanged() bool {
 // BrokeOff notes that the end of a stream may be missing: it does not pass as it came.
 func (r *Splitter) BrokeOff() { r.unchanged = r.unchanged && r.Buf.IsWhole() }
 
+// Renamed returns "": requests do not continue from an earlier answer.
+func (r *Splitter) Renamed(int, *middleware.Response) (clientID, providerID string) { return "", "" }
+
 // Output returns the text for the client, how many bytes of it the client may get, and the
 // received text that is not part of it yet.
 func (r *Splitter) Output() (text string, releasable int, rest string) { return r.Buf.Output() }
 
 // Safe returns how many bytes the client may get.
 func (r *Splitter) Safe() int { return r.Buf.Safe() }
+
+// Fail returns the failure that follows the first sent bytes: an event with the error of the format.
+func (r *Splitter) Fail(sent, status int, code, message string) []byte {
+	return r.Buf.Frame(sent, "", string(r.of.EncodeError(status, code, message)))
+}
 
 // Comment returns text as a comment of the stream, for a format whose clients skip comments.
 func (r *Splitter) Comment(text string) []byte { return r.Buf.Comment(text) }
@@ -177,8 +185,7 @@ func (r *Splitter) event(e Event) (hold bool, err error) {
 	if data != "" {
 		r.last = e
 	} else if strings.HasPrefix(strings.TrimSpace(e.Text), "{") { // some servers send an error as a line without a field
-		v, _ := ParseObject(e.Text)
-		if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
+		if v, _ := ParseObject(e.Text); HoldsError(v) {
 			u.Name, u.Value = "error", v
 		}
 	}
@@ -261,16 +268,16 @@ func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && HasNoCallWord(u.By
 // bytes are UTF-8 without control characters, and without the letters at which some client
 // ends a line. The rest depends on the framing.
 func (b *Buffer) framed(u *Unit) bool {
-	oneText := b.framing == whole || b.framing == array
+	oneText := b.form == FormWhole || b.form == FormArray
 	if hasControls(u.Bytes, oneText) || !utf8.ValidString(u.Bytes) || cut(u.Bytes) {
 		return false
 	}
-	switch b.framing {
-	case sse:
+	switch b.form {
+	case FormEvents:
 		return u.framedEvent()
-	case lines:
+	case FormLines:
 		return len(u.Bytes) <= len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
-	case array: // the data follows only the separator
+	case FormArray: // the data follows only the separator
 		return strings.Trim(u.Bytes[:len(u.Bytes)-len(u.Data)], "[, \t\r\n") == ""
 	}
 	return true
@@ -322,7 +329,7 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 	}
 	shown, _, _ := b.Output()
 	data := Clean(known.Write(u.Value))
-	return b.framing.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
+	return b.form.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
 }
 
 // isName reports whether name is made of the characters of event names.
@@ -410,8 +417,8 @@ const (
 )
 
 // Repeats makes u the pattern for the units after it. u is free and shown, and brings the
-// string text and nothing else. The values in differ have no meaning. deliver is called with
-// the joined texts of the following units that match the pattern.
+// string text and nothing else. The values in differ, at most two, have no meaning. deliver is
+// called with the joined texts of the following units that match the pattern.
 func (r *Splitter) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
 	if u.Free && !r.Buf.holding {
@@ -432,7 +439,7 @@ func (r *Splitter) RepeatsPiece(u *Unit, deliver func(raw string) error, piece r
 func (r *Splitter) Repeated() int { return r.repeat.units }
 
 func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
-	if u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
+	if u.folded || text.Kind() != rawjson.String || r.Buf.form != FormEvents && r.Buf.form != FormLines {
 		return
 	}
 	type span struct {
@@ -454,9 +461,6 @@ func (r *Splitter) learn(u *Unit, deliver func(string) error, kind hole, text ra
 	}
 	add(text, kind)
 	for _, v := range differ {
-		if n == maxHoles {
-			return
-		}
 		add(v, padHole)
 	}
 	slices.SortFunc(spans[:n], func(a, b span) int { return a.start - b.start })

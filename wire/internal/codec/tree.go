@@ -35,7 +35,7 @@ func (t Tree) With(sub Tree, keys ...string) Tree {
 	return more
 }
 
-// deepest bounds how deep a written value is nested.
+// deepest bounds how deep a value is nested that is written or searched.
 const deepest = 1000
 
 // Write returns v as JSON in one spelling, in which all readers find the same members:
@@ -224,6 +224,25 @@ func isHint(text string) bool {
 		return text[1] == 'u' && (text[2] == '0' && text[3] <= '1' || text[2] == '2' && text[3] == '1')
 	}
 	return text[1]|0x20 == 'a' && text[2]|0x20 == 'l' && text[3]|0x20 == 'l'
+}
+
+// NamesCall reports whether a key or a type below v contains a word for calls, except in the
+// members named in but. Such a word in another string is text. A value that is nested too deep to
+// search counts as one with a word.
+func NamesCall(v rawjson.Value, but ...string) bool { return namesCall(v, 0, but) }
+
+func namesCall(v rawjson.Value, depth int, but []string) bool {
+	if depth > deepest {
+		return true
+	}
+	for m := range v.Each() {
+		switch key := m.Key(); { // "" for an element of a list
+		case slices.Contains(but, key):
+		case !HasNoCallWord(rawjson.Quote(key)), rawjson.Fold(key) == "type" && !HasNoCallWord(m.Raw()), namesCall(m, depth+1, but):
+			return true
+		}
+	}
+	return false
 }
 
 // longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.

@@ -4,9 +4,9 @@ import "github.com/toolmend/toolmend/middleware"
 
 // Answered is an answer as it was read. The answer of a format embeds it.
 type Answered struct {
-	Text      string              // as it came; set by the Splitter, as is the next one
+	Text      string              // as it came; set by the Splitter, as are the next two
+	Form      Form                // of Text
 	Unchanged bool                // no reader finds a call in Text: unchanged, it passes as it is
-	Streamed  bool                // Text is a stream
 	Is        middleware.Response // without Native
 }
 
@@ -50,6 +50,27 @@ func Remember(dialect, raw string, is any) *middleware.Native {
 	return middleware.DecodedNative(dialect, raw, remembered{raw, is})
 }
 
+// Request returns a clone of what f reads of a body, which its Native remembers. If the messages
+// are deferred, it is a shallow copy. The error wraps ErrShape.
+func Request(f Format, in *Input) (*middleware.Request, error) {
+	is, err := f.ReadRequest(in)
+	if err != nil {
+		return nil, err
+	}
+	var req *middleware.Request
+	if raw := in.Raw; in.Deferred {
+		is.Defer(func() []middleware.Message {
+			all, _ := f.ReadRequest(&Input{Raw: raw})
+			return all.Messages
+		})
+		req = new(*is)
+	} else {
+		req = is.Clone()
+	}
+	req.Native = Remember(f.Dialect(), in.Raw, is)
+	return req, nil
+}
+
 // Recall returns what was remembered of n, if that is a T.
 func Recall[T any](n *middleware.Native) (is T, ok bool) {
 	if n == nil {
@@ -86,10 +107,10 @@ func encode(f Format, a Written, resp *middleware.Response) ([]byte, error) {
 	if was.Unchanged && SameResponse(&was.Is, resp) {
 		return []byte(was.Text), nil
 	}
-	if was.Streamed {
-		return cleaned(a.Stream(resp, NewClient(f)))
+	if was.Form == FormWhole {
+		return cleaned(a.Whole(resp))
 	}
-	return cleaned(a.Whole(resp))
+	return cleaned(a.Stream(resp, NewClient(f)))
 }
 
 // cleaned returns what was written, or the error as one that wraps ErrUnencodable.

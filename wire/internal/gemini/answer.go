@@ -19,7 +19,6 @@ import (
 //	 "usageMetadata": {"promptTokenCount": 10, …}, "modelVersion": "gemini-x", "responseId": "r-1"}
 type answer struct {
 	codec.Answered
-	form       codec.Form
 	candidates []*candidate  // in order of their index
 	extra      codec.Members // unknown members; the following ones are JSON, "" for none:
 	usage      string        // the last usageMetadata with figures
@@ -76,18 +75,16 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	return now.object(), nil
 }
 
-// framed returns an object as an answer of that form, whose events have the line ends of
-// like: a client may look for one kind only.
+// framed returns an object as a stream of that form, whose events have the line ends of like: a
+// client may look for one kind only.
 func framed(object string, form codec.Form, like string) string {
 	switch {
 	case form == codec.FormArray:
 		return "[" + object + "]"
-	case form == codec.FormEvents && strings.Contains(like, "\r\n"):
+	case strings.Contains(like, "\r\n"):
 		return "data: " + codec.OneLine(object) + "\r\n\r\n"
-	case form == codec.FormEvents:
-		return "data: " + codec.OneLine(object) + "\n\n"
 	}
-	return object
+	return "data: " + codec.OneLine(object) + "\n\n"
 }
 
 // with returns the answer with what resp has. Parts that did not change keep their text.
@@ -221,7 +218,7 @@ func (a *answer) Stream(resp *middleware.Response, client *codec.Client) (string
 	case err != nil:
 		return "", err
 	case has.Text() == "":
-		return framed(now.object(), a.form, a.Text), nil
+		return framed(now.object(), a.Form, a.Text), nil
 	}
 	now.id = cmp.Or(has.a.id, now.id)
 	for _, c := range now.candidates {

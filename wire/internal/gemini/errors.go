@@ -1,24 +1,20 @@
 package gemini
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError reads the body of an answer with an error status. A stream that fails at its start is an
-// array with the error in it.
-func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
-		root = codec.Unlisted(root)
-		return failureOf(on.Get(root, "error")), hasFailure(root)
-	})
+// ReadFailure reads the error in a body. A stream that fails at its start is an array with the error
+// in it.
+func (Format) ReadFailure(root rawjson.Value) (codec.Failure, bool) {
+	root = codec.Unlisted(root)
+	return failureOf(on.Get(root, "error")), hasFailure(root)
 }
 
 // hasFailure reports whether root holds an error of the provider:
@@ -61,7 +57,8 @@ var statusWords = map[int]string{
 	429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
 }
 
-// EncodeError writes an error as the provider does. A code that is not a name of google.rpc is
+// EncodeError writes an error as the provider does, in a stream too: for google.golang.org/genai
+// v1.77.0 (api_client.go), data with a member error is an APIError. A code that is not a name of google.rpc is
 // the reason in a google.rpc.ErrorInfo, and status gives the name.
 func (Format) EncodeError(status int, code, message string) []byte {
 	word, details := statusWords[status], []string(nil)
@@ -73,12 +70,6 @@ func (Format) EncodeError(status int, code, message string) []byte {
 	}
 	return []byte(on.Object(lens.Raw("error/code", strconv.Itoa(status)), lens.Text("error/message", message), lens.Word("error/status", word),
 		lens.List("error/details", details)))
-}
-
-// Fail returns the events that end a stream as a failure. Source: google.golang.org/genai v1.77.0,
-// api_client.go: data with a member error is an APIError.
-func (s *stream) Fail(sent, status int, code, message string) []byte {
-	return s.Buf.Frame(sent, "", string(Format{}.EncodeError(status, code, message)))
 }
 
 // Comment returns text as a comment of the stream. The official clients for Go and Python take a

@@ -35,10 +35,9 @@ func texts(pieces []*piece) []string {
 	return lens.TextsOf(pieces, func(p *piece) string { return p.v.Raw() })
 }
 
-// first returns the index of the first of pieces that is so, none if there is
-// none.
-func first(pieces []*piece, none int, is func(*piece) bool) int {
-	if i := slices.IndexFunc(pieces, is); i >= 0 {
+// first returns the index of the first of items that is so, none if there is none.
+func first[T any](items []T, none int, is func(T) bool) int {
+	if i := slices.IndexFunc(items, is); i >= 0 {
 		return i
 	}
 	return none

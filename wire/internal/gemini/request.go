@@ -27,14 +27,9 @@ type request struct {
 	replyRole string // the role of contents that hold results: user or, of some clients, function
 }
 
-// ReadRequest reads the body of a request. Tools that the server runs lead the tools,
-// because all functions are in one list, and a new function goes to its end.
+// ReadRequest reads a body. Tools that the server runs lead the tools, because all functions are in
+// one list, and a new function goes to its end. The error wraps ErrShape.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
-	return on.Request(in, readRequest)
-}
-
-// readRequest reads a body. The error wraps ErrShape.
-func readRequest(in *codec.Input) (*middleware.Request, error) {
 	var h request
 	err := in.Borrow(dialect, "contents", func(root rawjson.Value) error {
 		err := h.read(root)
@@ -117,14 +112,14 @@ func (h *request) readContents(root rawjson.Value) error {
 //
 // A tool that is strict and demanded needs no more than the demand: the mode ANY constrains
 // its arguments.
-func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+func (f Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if i := slices.IndexFunc(req.Tools, func(t middleware.Tool) bool { return t.Strict && t.Name == req.ToolChoice.Name }); i >= 0 {
 		demanded := *req
 		demanded.Tools = slices.Clone(req.Tools)
 		demanded.Tools[i].Strict = false
 		req = &demanded
 	}
-	return on.EncodeRequest(req, readRequest, edit, fresh)
+	return on.EncodeRequest(req, f.ReadRequest, edit, fresh)
 }
 
 // edit returns the text of doc with what differs in req.
@@ -171,20 +166,17 @@ func edit(doc *rawjson.Doc, _, req *middleware.Request) (string, error) {
 // messages that lead the conversation make the instruction; no other place holds
 // any.
 func (h *request) messages(now []middleware.Message) (system, contents []string, err error) {
-	first := slices.IndexFunc(now, func(m middleware.Message) bool { return m.Role != middleware.RoleSystem })
-	if first < 0 {
-		first = len(now)
-	}
-	for _, m := range now[:first] {
+	lead := first(now, len(now), func(m middleware.Message) bool { return m.Role != middleware.RoleSystem })
+	for _, m := range now[:lead] {
 		if system, err = appendParts(system, m.Parts); err != nil {
 			return nil, nil, err
 		}
 	}
-	if first > 0 && len(system) == 0 {
+	if lead > 0 && len(system) == 0 {
 		system = []string{emptyPart}
 	}
 	w := writer{of: h, calls: map[string]wireCall{}}
-	for _, run := range on.History(h.is.Messages[h.lead:], h.groups, now[first:], joins) {
+	for _, run := range on.History(h.is.Messages[h.lead:], h.groups, now[lead:], joins) {
 		text, err := w.content(run)
 		if err != nil {
 			return nil, nil, err

@@ -186,12 +186,6 @@ func (s *stream) Response() (codec.Written, error) {
 		return nil, err
 	}
 	a := s.a
-	switch {
-	case s.Buf.IsEvents():
-		a.form, a.Streamed = codec.FormEvents, true
-	case s.Buf.IsArray():
-		a.form, a.Streamed = codec.FormArray, true
-	}
 	a.Is.Message, a.Is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
 	for i, c := range a.candidates {
 		if n := len(c.parts) - 1; n > 0 && c.contents > 1 && c.parts[n] == emptyPart {
@@ -219,7 +213,7 @@ func (s *stream) Response() (codec.Written, error) {
 		}
 		a.Is.Message, a.Is.Unpaired, s.Unread = m, unpaired(pieces), c.message
 	}
-	if err := codec.RejectExtraChoices(s.Req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
+	if err := codec.RejectExtraChoices(s.Req, dialect, &a.Is, "generationConfig/candidateCount"); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -525,18 +519,12 @@ func (n *node) set(arg rawjson.Value) error {
 		n.kind, n.raw = rawjson.Number, number.Raw()
 	case flag.Kind() == rawjson.Bool:
 		n.kind, n.raw = rawjson.Bool, flag.Raw()
-	case hasKey(arg, "nullValue"):
+	case on.Has(arg, "nullValue"):
 		n.kind, n.raw = rawjson.Null, "null"
 	default:
 		return codec.Shapef("an argument without a value")
 	}
 	return nil
-}
-
-// hasKey reports whether a member is there, even as null, which on.Get takes for
-// absent.
-func hasKey(object rawjson.Value, camel string) bool {
-	return slices.ContainsFunc(slices.Collect(object.Each()), func(m rawjson.Value) bool { return isName(m.Key(), camel) })
 }
 
 // json returns n as JSON. It goes no deeper than maxPath. Numbers are written as they

@@ -101,70 +101,49 @@ type element struct {
 	hosted    map[string]bool // the keys that stay
 }
 
-// toolElements are the elements of tools while they are filled.
-type toolElements struct {
-	list   []element
-	last   int      // the element of the function before; -1: there is no list of functions
-	hosted []string // tools of the provider for which a new element is made
-	lead   []string // functions for which a new element is made
-}
-
 // tools returns the elements of tools of a request that is root now. A function that is new
 // goes to the list of the function before it: a server may take one list only. A function with
 // no list to go to, and a tool of the provider from elsewhere, get an element of their own.
-func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, error) {
+func (h *request) tools(root rawjson.Value, now []middleware.Tool) (out []string, err error) {
 	list, err := on.List(root, "tools", rawjson.Object)
 	if err != nil {
 		return nil, err
-	}
-	elements := toolElements{last: slices.IndexFunc(list, func(v rawjson.Value) bool { return on.Get(v, listKey).Exists() })}
-	for _, v := range list {
-		elements.list = append(elements.list, element{v: v, hosted: map[string]bool{}})
 	}
 	texts, at, err := on.Tools(h.is.Tools, now, toolText)
 	if err != nil {
 		return nil, err
 	}
+	elements := make([]element, len(list))
+	for i, v := range list {
+		elements[i] = element{v: v, hosted: map[string]bool{}}
+	}
+	// last is the element of the function before. For the tools in lead, functions, and in hosted, of
+	// the provider, new elements are made.
+	last := slices.IndexFunc(list, func(v rawjson.Value) bool { return on.Get(v, listKey).Exists() })
+	var lead, hosted []string
 	for i, text := range texts {
 		home := -1
 		if at[i] >= 0 {
 			home = h.toolsAt[at[i]]
 		}
-		elements.add(now[i], text, home)
-	}
-	return elements.texts()
-}
-
-// add adds a tool. home is the element that it was in, -1 for a new tool.
-func (e *toolElements) add(t middleware.Tool, text string, home int) {
-	switch function := t.Kind == middleware.KindFunction; {
-	case !function && home >= 0:
-		e.list[home].hosted[t.Name] = true
-	case !function:
-		e.hosted = append(e.hosted, text)
-	case max(e.last, home) < 0:
-		e.lead = append(e.lead, text)
-	default:
-		e.last = max(e.last, home)
-		e.list[e.last].functions = append(e.list[e.last].functions, text)
-	}
-}
-
-// texts returns the elements that hold a tool.
-func (e *toolElements) texts() ([]string, error) {
-	var out []string
-	for _, old := range e.list {
-		text, err := old.text()
-		if err != nil {
-			return nil, err
-		}
-		if text != "" {
-			out = append(out, text)
+		switch function := now[i].Kind == middleware.KindFunction; {
+		case !function && home >= 0:
+			elements[home].hosted[now[i].Name] = true
+		case !function:
+			hosted = append(hosted, text)
+		case max(last, home) < 0:
+			lead = append(lead, text)
+		default:
+			last = max(last, home)
+			elements[last].functions = append(elements[last].functions, text)
 		}
 	}
-	out = append(out, e.hosted...)
-	if len(e.lead) > 0 {
-		out = append(out, codec.Object(lens.List(listKey, e.lead)))
+	if out, err = lens.Convert(elements, element.text); err != nil {
+		return nil, err
+	}
+	out = append(slices.DeleteFunc(out, func(text string) bool { return text == "" }), hosted...)
+	if len(lead) > 0 {
+		out = append(out, codec.Object(lens.List(listKey, lead)))
 	}
 	return out, nil
 }

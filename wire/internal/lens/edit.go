@@ -121,18 +121,18 @@ func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 	}
 	var missing []Member
 	for _, m := range members {
-		if m.Raw != "" && !l.has(object, m.Key) {
+		if m.Raw != "" && !l.Has(object, m.Key) {
 			missing = append(missing, m)
 		}
 	}
 	return l.Set(object, missing...)
 }
 
-// has reports whether object has the member at path, be it null.
-func (l Lens) has(object rawjson.Value, path string) bool {
+// Has reports whether object has the member at path, be it null.
+func (l Lens) Has(object rawjson.Value, path string) bool {
 	head, rest, deep := strings.Cut(path, "/")
 	for m := range object.Each() {
-		if l.is(m.Key(), head) && (!deep || l.has(m, rest)) {
+		if l.is(m.Key(), head) && (!deep || l.Has(m, rest)) {
 			return true
 		}
 	}

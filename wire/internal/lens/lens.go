@@ -266,12 +266,7 @@ func List(key string, items []string) Member {
 func Words(key string, words []string) Member { return List(key, TextsOf(words, rawjson.Quote)) }
 
 // Count is a member with a whole number, none for 0.
-func Count(key string, n int64) Member {
-	if n == 0 {
-		return None(key)
-	}
-	return Raw(key, codec.Count(n))
-}
+func Count(key string, n int64) Member { return rawIf(n != 0, key, codec.Count(n)) }
 
 // Float is a member with a number, none for nil.
 func Float(key string, f *float64) Member {
@@ -282,19 +277,17 @@ func Float(key string, f *float64) Member {
 }
 
 // Flag is a member that is true, none for false.
-func Flag(key string, is bool) Member {
-	if !is {
-		return None(key)
-	}
-	return Raw(key, "true")
-}
+func Flag(key string, is bool) Member { return rawIf(is, key, "true") }
 
 // Off is a member that is false, none for true.
-func Off(key string, is bool) Member {
-	if is {
+func Off(key string, is bool) Member { return rawIf(!is, key, "false") }
+
+// rawIf is Raw, or None if the object does not have the member.
+func rawIf(has bool, key, raw string) Member {
+	if !has {
 		return None(key)
 	}
-	return Raw(key, "false")
+	return Raw(key, raw)
 }
 
 // Differ returns the members of now that are not in was: the members that an edit has to set.
@@ -307,27 +300,6 @@ func Differ(was, now []Member) []Member {
 		}
 	}
 	return out
-}
-
-// Request returns a clone of what read makes of a body, which its Native remembers. If the
-// messages are deferred, it is a shallow copy. The error is read's.
-func (l Lens) Request(in *codec.Input, read func(in *codec.Input) (*middleware.Request, error)) (*middleware.Request, error) {
-	is, err := read(in)
-	if err != nil {
-		return nil, err
-	}
-	var req *middleware.Request
-	if raw := in.Raw; in.Deferred {
-		is.Defer(func() []middleware.Message {
-			all, _ := read(&codec.Input{Raw: raw})
-			return all.Messages
-		})
-		req = new(*is)
-	} else {
-		req = is.Clone()
-	}
-	req.Native = codec.Remember(l.Dialect, in.Raw, is)
-	return req, nil
 }
 
 // Unchanged reports whether EncodeRequest would return the body from which req was decoded: nothing that

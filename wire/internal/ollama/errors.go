@@ -1,11 +1,9 @@
 package ollama
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
@@ -17,8 +15,8 @@ const (
 	unparsedX = "XML syntax error" // of the models whose calls are XML
 )
 
-// failureOf reads the error in an answer or in a line of a stream; false without one.
-func failureOf(root rawjson.Value) (f codec.Failure, ok bool) {
+// ReadFailure reads the error in a body or in a line of a stream, {"error": text}; false without one.
+func (Format) ReadFailure(root rawjson.Value) (f codec.Failure, ok bool) {
 	if root.Get(unparsed).Exists() {
 		return codec.Failure{Refused: true}, true
 	}
@@ -36,19 +34,8 @@ func failureOf(root rawjson.Value) (f codec.Failure, ok bool) {
 	return f, true
 }
 
-// DecodeError reads the body of an answer with an error status. The body of an error is
-// {"error": text}.
-func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	return codec.DecodeError(status, header, body, failureOf)
-}
-
-// Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4,
-// api/client.go: a line with a member error ends the stream with its text.
-func (s *stream) Fail(sent, status int, code, message string) []byte {
-	return s.Buf.Frame(sent, "", string(Format{}.EncodeError(status, code, message)))
-}
-
-// EncodeError writes an error as the provider does. This format has no codes.
+// EncodeError writes an error as the provider does, in a stream too: for ollama/ollama v0.17.4
+// (api/client.go), a line with a member error ends the stream with its text. This format has no codes.
 func (Format) EncodeError(_ int, _, message string) []byte {
 	return []byte(codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }

@@ -47,21 +47,14 @@ func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, er
 	}
 	c.begin(m.ToolCalls)
 	if m.Role == middleware.RoleTool {
-		r = readResult(in, v)
+		r = result{in.Text(v, "tool_call_id"), in.Text(v, "tool_name")}
+		if r.name == "" { // some clients write it under the key of other providers
+			r.name = in.Text(v, "name")
+		}
 		whole := c.complete(r, c.pairing.Result(r.id, r.name))
 		m.ToolCallID, m.ToolName = whole.id, whole.name
 	}
 	return m, r, in.Err
-}
-
-// readResult reads the reference of a tool message to its call. Some clients write the name
-// under the key of other providers.
-func readResult(in *lens.Reader, v rawjson.Value) result {
-	r := result{in.Text(v, "tool_call_id"), in.Text(v, "tool_name")}
-	if r.name == "" {
-		r.name = in.Text(v, "name")
-	}
-	return r
 }
 
 // begin starts the turn of an assistant message.

@@ -20,14 +20,9 @@ type request struct {
 	results []result        // the reference of each to its call
 }
 
-// ReadRequest reads the body of a request. What is remembered of it is the neutral
-// request, and no parsed text: an edit, which is rare, reads the body again.
+// ReadRequest reads a body. Only the neutral request is remembered, and no parsed text: an edit,
+// which is rare, reads the body again. The error wraps ErrShape.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
-	return on.Request(in, readRequest)
-}
-
-// readRequest reads a body. The error wraps ErrShape.
-func readRequest(in *codec.Input) (*middleware.Request, error) {
 	h := request{is: &middleware.Request{}}
 	return h.is, in.Borrow(dialect, "messages", func(root rawjson.Value) error {
 		err := h.read(root)
@@ -69,11 +64,11 @@ func (h *request) read(root rawjson.Value) (err error) {
 // EncodeRequest writes the body of a request. A request that came from this format is an
 // edit of its body: the elements of messages and tools that are as they were keep
 // their text, and so does every member that this package does not know.
-func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+func (f Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		return nil, codec.Unencodablef("a tool choice")
 	}
-	return on.EncodeRequest(req, readRequest, edit, fresh)
+	return on.EncodeRequest(req, f.ReadRequest, edit, fresh)
 }
 
 func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
@@ -139,10 +134,7 @@ func fresh(req *middleware.Request) (string, error) {
 		return "", err
 	}
 	all := settings(req)
-	members := []lens.Member{all[0], lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
-	if len(req.Output) > 0 {
-		members = append(members, lens.Raw("format", string(req.Output)))
-	}
+	members := []lens.Member{all[0], lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools), lens.Raw("format", string(req.Output))}
 	return on.WithParams(append(append(members, all[1:]...), lens.Raw("stream", strconv.FormatBool(req.Sink != nil))), req.Params)
 }
 

@@ -55,7 +55,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // Release returns what becomes of a unit. Calls, errors and the end are held.
 func (s *stream) Release(u *codec.Unit) (codec.Release, error) {
 	v := u.Value
-	_, failed := failureOf(v)
+	_, failed := Format{}.ReadFailure(v)
 	switch message := v.Get("message"); {
 	case s.Buf.IsWhole(), u.Err != nil && codec.CutShort(u.Err):
 		return codec.ReleaseHold, nil
@@ -87,7 +87,7 @@ func (s *stream) Read(u *codec.Unit) error {
 		}
 		return nil
 	}
-	if f, ok := failureOf(v); ok && s.failure == nil {
+	if f, ok := (Format{}).ReadFailure(v); ok && s.failure == nil {
 		s.failure = &f
 	}
 	message, err := on.Kind(v, "message", rawjson.Object)
@@ -150,8 +150,7 @@ func (s *stream) Response() (codec.Written, error) {
 		return nil, err
 	}
 	is := middleware.Response{Message: m, FinishReason: codec.Finish(s.reason, len(m.ToolCalls) > 0), Model: s.model, Usage: s.usage}
-	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
-	return &answer{codec.Answered{Streamed: streamed, Is: is}, object}, nil
+	return &answer{codec.Answered{Is: is}, object}, nil
 }
 
 // isDone reports whether a line is the last one.

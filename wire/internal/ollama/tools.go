@@ -17,27 +17,16 @@ import (
 // whatever else is there is a hosted tool, which can be kept or left out but not
 // changed.
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
-	function, err := on.Kind(v, "function", rawjson.Object)
-	if err != nil {
-		return t, err
-	}
-	if function.Exists() {
-		t.Name, err = on.Text(function, "name")
-	} else {
-		t.Kind = middleware.KindHosted
-		t.Name, err = on.Text(v, "type")
-	}
-	if err != nil {
-		return t, err
-	}
-	if t.Description, err = on.Text(function, "description"); err != nil {
-		return t, err
+	in := on.Reader()
+	function := in.Kind(v, "function", rawjson.Object)
+	t.Name, t.Description, t.Native = in.Text(function, "name"), in.Text(function, "description"), on.Native(v.Raw())
+	if !function.Exists() {
+		t.Kind, t.Name = middleware.KindHosted, in.Text(v, "type")
 	}
 	if p := on.Get(function, "parameters"); p.Exists() {
 		t.Parameters = json.RawMessage(p.Raw())
 	}
-	t.Native = on.Native(v.Raw())
-	return t, nil
+	return t, in.Err
 }
 
 // toolText returns t as an element of tools. That the provider is to enforce

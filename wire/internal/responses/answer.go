@@ -33,7 +33,7 @@ type answer struct {
 //
 // values are the items, of a stream those that its events made.
 func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, error) {
-	a := &answer{Answered: codec.Answered{Streamed: s.end != ""}, head: s.opening.head, started: s.opening.started, ending: s.ending, done: s.done, env: env}
+	a := &answer{head: s.opening.head, started: s.opening.started, ending: s.ending, done: s.done, env: env}
 	var err error
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (t *turn) answered(req *middleware.Request) error {
 	}
 	d := declared{have: map[[2]string]bool{}}
 	for _, it := range t.items {
-		_ = d.item(it, " ") // what an item lists is never an error
+		d.item(it, " ")
 		if f, ok := calls[it.val.Get("type").Str()]; !ok || it.sort != isOpaque || f.kind == middleware.KindBuiltin {
 			continue
 		}
@@ -82,7 +82,7 @@ func failed(env rawjson.Value, event bool) (failure, err error) {
 			return nil, codec.Shapef("calls in a response that has failed")
 		}
 	}
-	f, _ := readFailure(env)
+	f, _ := Format{}.ReadFailure(env)
 	if u := figures.Read(env); u != (middleware.Usage{}) {
 		return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u), nil
 	}
@@ -99,7 +99,7 @@ func (a *answer) items(resp *middleware.Response) ([]written, error) {
 
 // Whole returns resp as one object.
 func (a *answer) Whole(resp *middleware.Response) (string, error) {
-	if !a.Streamed && codec.SameResponse(&a.Is, resp) {
+	if a.Form == codec.FormWhole && codec.SameResponse(&a.Is, resp) {
 		return answerTree.Write(a.env), nil
 	}
 	items, err := a.items(resp)
@@ -111,9 +111,12 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 }
 
 // canonical returns the object text in the one spelling.
-func canonical(text string, tree codec.Tree) (string, error) {
+func canonical(text string, tree codec.Tree) (rawjson.Value, error) {
 	v, err := codec.ParseObject(text)
-	return tree.Write(v), err
+	if err != nil {
+		return v, err
+	}
+	return codec.ParseObject(tree.Write(v))
 }
 
 // edit returns the response object of resp, with items for its output. more are further
@@ -327,8 +330,9 @@ func (t *transcript) created(a *answer, resp *middleware.Response) error {
 	}
 	raw, err := on.Set(head, set...)
 	if err == nil {
-		t.head, err = canonical(raw, headTree)
+		head, err = codec.ParseObject(raw)
 	}
+	t.head = headTree.Write(head)
 	t.write("response.created", lens.Raw("response", t.head))
 	return err
 }
@@ -365,22 +369,18 @@ func (t *transcript) item(raw string, has clientItem) (string, error) {
 	if raw == "" {
 		return "", codec.ErrShown
 	}
-	raw, err := canonical(raw, itemTree)
-	if err != nil {
-		return "", err
-	}
-	v, err := codec.ParseObject(raw)
+	v, err := canonical(raw, itemTree)
 	if err != nil {
 		return "", err
 	}
 	t.index = max(t.index, has.index+1)
 	if has.done != "" {
 		done, err := canonical(has.done, itemTree)
-		if err == nil && done != raw {
+		if err == nil && done.Raw() != v.Raw() {
 			err = codec.ErrShown
 		}
 		t.ids[v.Get("id").Str()] = true
-		return raw, err
+		return v.Raw(), err
 	}
 	id := v.Get("id").Raw()
 	if has.at < 0 {
@@ -415,10 +415,7 @@ func (t *transcript) item(raw string, has clientItem) (string, error) {
 
 // event writes an event about an item that the provider runs, with its next number.
 func (t *transcript) event(e itemEvent, index lens.Member) error {
-	v, err := codec.ParseObject(e.raw)
-	if err == nil {
-		v, err = codec.ParseObject(eventTree.Write(v))
-	}
+	v, err := canonical(e.raw, eventTree)
 	members := []lens.Member{index}
 	for m := range v.Each() {
 		if !slices.Contains([]string{"type", "sequence_number", "output_index"}, rawjson.Fold(m.Key())) {

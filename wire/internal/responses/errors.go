@@ -11,12 +11,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError reads the body of an answer with an error status.
-func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	return codec.DecodeError(status, header, body, readFailure)
-}
-
-// readFailure reads an error in one of its forms: an object with a message, or, of xAI, a text
+// ReadFailure reads an error in one of its forms: an object with a message, or, of xAI, a text
 // with its code, or the error itself, as in an event:
 //
 //	{"error": {"message": …, "type": …, "code": …}}
@@ -24,7 +19,7 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 //	{"type": "error", "code": …, "message": …}
 //
 // It is false for any other v.
-func readFailure(v rawjson.Value) (codec.Failure, bool) {
+func (Format) ReadFailure(v rawjson.Value) (codec.Failure, bool) {
 	e := v.Get("error")
 	text := e.Str()
 	if e.Kind() != rawjson.Object {
@@ -42,11 +37,6 @@ func readFailure(v rawjson.Value) (codec.Failure, bool) {
 func inAnswer(f codec.Failure) *middleware.ModelError {
 	f.Message = cmp.Or(f.Message, "an error without a message")
 	return codec.ModelError(codec.StatusOf(f.Code), nil, f)
-}
-
-// EncodeError writes an error as the provider does.
-func (Format) EncodeError(status int, code, message string) []byte {
-	return codec.OpenAIError(status, code, message)
 }
 
 // UnavailableStatus returns the status for a provider that cannot be reached. Codex makes
@@ -104,7 +94,7 @@ func isFailure(u *codec.Unit) bool {
 // fail notes the error that an event is, which ends the answer. The last one counts: an event
 // of type error may be followed by response.failed, which has more details.
 func (s *stream) fail(u *codec.Unit) {
-	f, _ := readFailure(u.Value)
+	f, _ := Format{}.ReadFailure(u.Value)
 	if !u.Value.Exists() {
 		f = codec.Refusal(codec.Failure{Message: strings.TrimSpace(u.Data)}, u.Value)
 	}

@@ -115,7 +115,7 @@ func answerItem(v rawjson.Value) (item, error) {
 		return it, nil
 	}
 	typ := v.Get("type")
-	if outputs[typ.Str()] == nil && !slices.Contains(hostedCalls, typ.Str()) && !codec.HasNoCallWord(v.Raw()) && namesCall(v, 0) {
+	if outputs[typ.Str()] == nil && !slices.Contains(hostedCalls, typ.Str()) && !codec.HasNoCallWord(v.Raw()) && codec.NamesCall(v) {
 		return item{}, codec.Shapef("an item of an unknown type that may be a call")
 	}
 	if typ.Kind() != rawjson.String {

@@ -252,7 +252,7 @@ func (t *turn) write(m middleware.Message, seed string) ([]written, error) {
 	}
 	for places := w.places(); len(places) > 0; {
 		n, err := 1, error(nil)
-		if places[0].second {
+		if places[0].Second {
 			err = w.call(places[0])
 		} else {
 			n, err = w.part(places)
@@ -268,18 +268,10 @@ func (t *turn) write(m middleware.Message, seed string) ([]written, error) {
 	return w.out, nil
 }
 
-// spot is a part or, second, a call, and the item that it comes from: the i-th of
-// the parts, or of the calls, of the message that is written.
-type spot struct {
-	second bool
-	i      int
-	from   int // -1: none
-}
-
-// places returns the parts and calls of m in the order of the wire. Both are found by their
-// texts, and new ones follow the ones before them. Several parts may come from one item, as a
-// message has a part for each block.
-func (w *writing) places() []spot {
+// places returns the parts and calls of m in the order of the wire, with the item that each comes
+// from, -1 for none, as its old place. Both are found by their texts, and new ones follow the ones
+// before them. Several parts may come from one item, as a message has a part for each block.
+func (w *writing) places() []lens.Item {
 	var old []string
 	var of []int
 	for i, it := range w.items {
@@ -290,13 +282,11 @@ func (w *writing) places() []spot {
 			old, of = append(old, it.call.Native.Raw), append(of, i)
 		}
 	}
-	var out []spot
-	for _, it := range on.Order(w.m, old, math.MaxInt) {
-		s := spot{it.Second, it.I, -1}
-		if it.Was >= 0 {
-			s.from = of[it.Was]
+	out := on.Order(w.m, old, math.MaxInt)
+	for i, p := range out {
+		if p.Was >= 0 {
+			out[i].Was = of[p.Was]
 		}
-		out = append(out, s)
 	}
 	return out
 }
@@ -304,8 +294,8 @@ func (w *writing) places() []spot {
 // part writes the first of places, and the ones after it in the same message. It returns their
 // number. Texts that came out of one message go back into it; new ones make a message of their
 // own, because the blocks of a message have one id.
-func (w *writing) part(places []spot) (int, error) {
-	p, from := w.m.Parts[places[0].i], places[0].from
+func (w *writing) part(places []lens.Item) (int, error) {
+	p, from := w.m.Parts[places[0].I], places[0].Was
 	own := on.Raw(p.Native)
 	if p.Kind == middleware.PartReasoning && own == "" {
 		return 1, nil // no provider takes another's reasoning
@@ -314,10 +304,10 @@ func (w *writing) part(places []spot) (int, error) {
 		return 1, w.item(p, from)
 	}
 	n := 1
-	for n < len(places) && !places[n].second && places[n].from == from && (from >= 0 || isBlock(w.m.Parts[places[n].i])) {
+	for n < len(places) && !places[n].Second && places[n].Was == from && (from >= 0 || isBlock(w.m.Parts[places[n].I])) {
 		n++
 	}
-	parts := w.m.Parts[places[0].i : places[0].i+n]
+	parts := w.m.Parts[places[0].I : places[0].I+n]
 	if from >= 0 && !w.used[from] {
 		w.used[from] = true
 		raw, err := withContent(w.items[from].val, "content", parts, "output_text")
@@ -356,12 +346,12 @@ func (w *writing) item(p middleware.Part, from int) error {
 
 // call writes a call: a changed one in its own text, a new one afresh. One that comes
 // from another message has its text in its Native.
-func (w *writing) call(s spot) error {
-	c := w.m.ToolCalls[s.i]
-	o := written{on.Raw(c.Native), s.from, isCall}
+func (w *writing) call(p lens.Item) error {
+	c := w.m.ToolCalls[p.I]
+	o := written{on.Raw(c.Native), p.Was, isCall}
 	var err error
-	if s.from < 0 || w.items[s.from].call == nil || !codec.SameCall(*w.items[s.from].call, c) {
-		o.raw, err = callText(c, w.seed != "" && s.from < 0)
+	if p.Was < 0 || w.items[p.Was].call == nil || !codec.SameCall(*w.items[p.Was].call, c) {
+		o.raw, err = callText(c, w.seed != "" && p.Was < 0)
 	}
 	w.out = append(w.out, o)
 	return err
@@ -594,10 +584,7 @@ func textMembers(v rawjson.Value, typ, key, text string) []lens.Member {
 // mediaMembers returns the members of a block with media; nil for one that cannot have those
 // of p. An image has one member for an address and for data, a file two.
 func mediaMembers(v rawjson.Value, typ string, p middleware.Part) []lens.Member {
-	url, data := p.URL, len(p.Data) > 0
-	if data {
-		url = codec.DataURL(p)
-	}
+	url, data := codec.DataURL(p), len(p.Data) > 0
 	switch {
 	case url == "", data && p.MediaType == "":
 	case typ == "input_image":

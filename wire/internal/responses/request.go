@@ -24,14 +24,9 @@ type request struct {
 	known []middleware.Tool // the first elements of the member tools, which the root does not have
 }
 
-// ReadRequest reads the body of a request. What is remembered of it is the neutral
-// request, and no parsed text: an edit, which is rare, reads the body again.
+// ReadRequest reads a body. Only the neutral request is remembered, and no parsed text: an edit,
+// which is rare, reads the body again. The error wraps ErrShape.
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
-	return on.Request(in, readRequest)
-}
-
-// readRequest reads a body. The error wraps ErrShape.
-func readRequest(in *codec.Input) (*middleware.Request, error) {
 	h := request{is: &middleware.Request{}}
 	return h.is, in.Borrow(dialect, "input", func(root rawjson.Value) error {
 		h.known = in.Tools(root.Get("tools"))
@@ -52,10 +47,13 @@ func (h *request) read(root rawjson.Value) error {
 	if err := h.readInput(root); err != nil {
 		return err
 	}
-	nameResults(h.turns)
 	h.is.Messages = slices.Grow(h.is.Messages, len(h.turns))
 	for _, t := range h.turns {
 		h.is.Messages = append(h.is.Messages, t.message)
+	}
+	codec.NameResults(h.is.Messages)
+	for i, m := range h.is.Messages {
+		h.turns[i].message.ToolName = m.ToolName
 	}
 	return h.readTools(root)
 }
@@ -92,27 +90,12 @@ func (h *request) readInput(root rawjson.Value) error {
 	return err
 }
 
-// nameResults gives the tool messages the name of the call that they answer,
-// which the wire does not repeat.
-func nameResults(turns []turn) {
-	names := map[string]string{}
-	for i := range turns {
-		m := &turns[i].message
-		for _, c := range m.ToolCalls {
-			names[c.ID] = c.Name
-		}
-		if m.Role == middleware.RoleTool {
-			m.ToolName = names[m.ToolCallID]
-		}
-	}
-}
-
 // EncodeRequest writes the body of a request.
-func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+func (f Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if len(req.Stop) > 0 {
 		return nil, codec.Unencodablef("this format has no stop sequences")
 	}
-	return on.EncodeRequest(req, readRequest, edit, fresh)
+	return on.EncodeRequest(req, f.ReadRequest, edit, fresh)
 }
 
 // edit returns the body with what differs in req. Members that the body does not

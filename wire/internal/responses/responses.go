@@ -112,11 +112,8 @@ func opening(text string) (codec.Event, rawjson.Value) {
 // openai-node (6.49, accumulateResponse) replaces the items that it has read by the response
 // of the event, which has none. There the event is OpenAI's own keepalive.
 func (Format) KeepAlive(text string, sent, n int) (string, bool) {
-	switch {
-	case !codec.MayBeEvents(text):
+	if !codec.MayBeEvents(text) {
 		return "", false
-	case sent == 0:
-		return codec.Comment, false
 	}
 	e, response := opening(text[:sent])
 	if !response.Exists() {

@@ -133,6 +133,32 @@ func TestRestRefuses(t *testing.T) {
 	require.Len(t, p.finished["output"], 4)
 }
 
+// A text that a middleware wrote anew goes on with the text that the client has begun, if it
+// begins with it.
+func TestRestOfATextWrittenAnew(t *testing.T) {
+	t.Parallel()
+	cut := strings.Index(talkative, `event: response.output_text.done`)
+	for text, want := range map[string]error{"Let me see. It rains.": nil, "Other words.": codec.ErrShown} {
+		_, s := readStream(t, talkative)
+		resp, err := s.Close()
+		require.NoError(t, err)
+		resp = resp.Clone()
+		i := slices.IndexFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartText })
+		resp.Message.Parts[i] = middleware.Part{Text: text}
+		rest, err := s.Rest(cut, resp)
+		require.ErrorIs(t, err, want)
+		if want != nil {
+			continue
+		}
+		p, err := play(talkative[:cut] + string(rest))
+		require.NoError(t, err)
+		got, err := codec.Decode(responses.Format{}.NewStream(nil, nil), []byte(talkative[:cut]+string(rest)))
+		require.NoError(t, err)
+		require.Equal(t, text, got.Message.Text())
+		require.Equal(t, "msg_1", p.finished["output"].([]any)[1].(object)["id"], "the item that was begun")
+	}
+}
+
 // Every recorded stream, shown up to each of its events, goes on with its own
 // answer without a call, and with every kind of later answer.
 func TestRestOfRecordedStreams(t *testing.T) {

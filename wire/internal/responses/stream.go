@@ -183,28 +183,11 @@ func (s *stream) findStrayCall(v rawjson.Value, typ string) (hold bool, err erro
 	if at, ok := s.find(v, v.Get("item_id").Str()); about && ok && s.items[at].sort != isMessage {
 		return s.items[at].sort == isCall, nil
 	}
-	if !isKnown(typ) && namesCall(v, 0) {
+	if !isKnown(typ) && codec.NamesCall(v) {
 		return true, codec.Shapef("an event of an unknown type that may hold a call")
 	}
 	return false, nil
 }
-
-// namesCall reports whether a key or a type below v contains a word for calls, or v is too
-// deep to search.
-func namesCall(v rawjson.Value, depth int) bool {
-	if depth > deepest {
-		return true
-	}
-	for m := range v.Each() {
-		if m.IsMember() && !codec.HasNoCallWord(rawjson.Quote(m.Key())) || m.Key() == "type" && !codec.HasNoCallWord(m.Raw()) || namesCall(m, depth+1) {
-			return true
-		}
-	}
-	return false
-}
-
-// deepest bounds how deep an event of an unknown type is searched.
-const deepest = 1000
 
 // Snapshot notes how far the items have come.
 func (s *stream) Snapshot() {

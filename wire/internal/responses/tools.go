@@ -34,9 +34,7 @@ func (h *request) readTools(root rawjson.Value) error {
 	}
 	for _, t := range h.turns {
 		for _, it := range t.items {
-			if err := d.item(it, t.message.Native.Raw); err != nil {
-				return err
-			}
+			d.item(it, t.message.Native.Raw)
 		}
 	}
 	if err := d.nested(); err != nil {
@@ -80,18 +78,14 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 			err = cmp.Or(err, d.tool(v, "", inside, inside != ""))
 		}
 	}
-	if inside != "" {
-		return nil
-	}
 	return err
 }
 
-// item reads the tools that an item declares.
-func (d *declared) item(it item, inside string) error {
+// item reads the tools that an item declares. What it lists is never an error.
+func (d *declared) item(it item, inside string) {
 	if declaresTools(it.val) {
-		return d.add(it.val, inside)
+		_ = d.add(it.val, inside)
 	}
-	return nil
 }
 
 // nested reads the tools in namespaces.
