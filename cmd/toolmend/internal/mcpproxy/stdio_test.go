@@ -482,7 +482,7 @@ func TestLongLinesAreRefused(t *testing.T) {
 	for mode, refused := range map[string]bool{modeEnforce: true, modeRepair: false} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, mode)
-			line := `{"params":{"name":"add","arguments":{"ids":"` + strings.Repeat("x", mcpcheck.Limits.Bytes) + `"}},"method":"tools/call","id":7}`
+			line := `{"params":{"name":"add","arguments":{"ids":"` + strings.Repeat("x", mcpcheck.Limits.Bytes+2<<20) + `"}},"method":"tools/call","id":7}`
 			for rest := []byte(line); len(rest) > 0; rest = rest[min(len(rest), 1<<20):] {
 				_, err := r.input.Write(rest[:min(len(rest), 1<<20)])
 				require.NoError(t, err)
