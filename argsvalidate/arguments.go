@@ -92,7 +92,7 @@ func (j *validation) againstTool(ctx context.Context, e *examined, p toolPlan, l
 		}
 	}
 	if len(e.issues) == 0 && j.v.folds(p) {
-		e.issues = schema.OtherCase(p.compiled.view(), e.doc.Root(), false, codeDuplicateKey)
+		e.issues = schema.OtherCase(p.views(), e.doc.Root(), false, codeDuplicateKey)
 	}
 	if len(e.issues) == 0 {
 		e.issues = j.decode(ctx, p, e.text)

@@ -56,6 +56,32 @@ func TestKeysThatDifferInLetterCase(t *testing.T) {
 	}
 }
 
+// TestKeysOfRulesThatDifferInLetterCase: with FoldKeys a key is compared with the properties of a rule too, as one that the
+// tool does not declare. The schemas apply together: a key that either of them declares is a property of its own.
+func TestKeysOfRulesThatDifferInLetterCase(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		own, args string
+		at        []string
+	}{
+		"no schema":                {"", `{"Amount": 900}`, []string{"/Amount"}},
+		"no properties":            {`{"type": "object"}`, `{"Amount": 900}`, []string{"/Amount"}},
+		"other properties":         {`{"properties": {"to": {}}}`, `{"to": "a", "Amount": 900}`, []string{"/Amount"}},
+		"as the rule has it":       {`{"properties": {"to": {}}}`, `{"to": "a", "amount": 1}`, nil},
+		"declared by the tool":     {`{"properties": {"Amount": {}}}`, `{"Amount": 900}`, nil},
+		"below":                    {`{"properties": {"at": {"properties": {"id": {}}}}}`, `{"at": {"Id": 1, "KEY": 2}}`, []string{"/at/Id", "/at/KEY"}},
+		"below, by both":           {`{"properties": {"at": {"properties": {"KEY": {}}}}}`, `{"at": {"KEY": 2}}`, nil},
+		"the property of the tool": {`{"properties": {"to": {}}}`, `{"TO": "a"}`, []string{"/TO"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := withRules(restriction("pay", `{"properties": {"amount": {"maximum": 5}, "at": {"properties": {"key": {}}}}}`))
+			o.FoldKeys = true
+			require.Equal(t, c.at, pointersOf(verdictOf(t, o, tool("pay", c.own), c.args)))
+		})
+	}
+}
+
 func pointersOf(v middleware.Verdict) (all []string) {
 	for _, i := range v.Issues {
 		all = append(all, i.Pointer)

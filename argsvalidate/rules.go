@@ -137,7 +137,7 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		}
 		kind := reflect.TypeFor[A]().Kind()
 		folds := kind != reflect.Map && kind != reflect.Interface
-		if issues := schema.OtherCase(c.declared, doc.Root(), true, codeDuplicateKey); folds && issues != nil {
+		if issues := schema.OtherCase([]*view.View{c.declared}, doc.Root(), true, codeDuplicateKey); folds && issues != nil {
 			return issues, nil
 		}
 		var args A

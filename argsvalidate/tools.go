@@ -175,7 +175,7 @@ func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
 		return false
 	}
 	if slices.ContainsFunc(p.rules, func(r toolRule) bool {
-		return !r.schema.SurelyValid(arguments, v.o.Limits.scan(), schema.AllowEmpty, false)
+		return !r.schema.SurelyValid(arguments, v.o.Limits.scan(), schema.AllowEmpty, v.folds(p))
 	}) {
 		return false
 	}
@@ -190,6 +190,15 @@ func (v *Validator) surelyValid(p toolPlan, arguments string) bool {
 		return false
 	}
 	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties, v.folds(p))
+}
+
+// views returns the declarations of the tool's schema and of the rules of Restrict.
+func (p toolPlan) views() []*view.View {
+	all := []*view.View{p.compiled.view()}
+	for _, r := range p.rules {
+		all = append(all, r.schema.View())
+	}
+	return all
 }
 
 // folds reports whether the arguments are decoded without regard to letter case.

@@ -37,7 +37,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -162,7 +161,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	in, limit := s.limits.admit(in)
 	if limit != nil {
-		w.Header().Set("Retry-After", strconv.Itoa(int(limit.wait.Seconds())))
+		limit.retryAfter(w.Header())
 		g.refuse(w, in, refusal{http.StatusTooManyRequests, rateLimited, limit.Error()})
 		return
 	}

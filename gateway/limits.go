@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,6 @@ func (a *allowance) take(n amount) *limitError {
 		}
 	}
 	if refused != nil {
-		refused.wait = (refused.wait + time.Second - 1).Truncate(time.Second)
 		return refused
 	}
 	n[2] = 0
@@ -184,12 +184,23 @@ func limitCalls(next middleware.ModelCall) middleware.ModelCall {
 type limitError struct {
 	client, name string
 	limit        int64
-	wait         time.Duration // until the limit allows it, in whole seconds
+	wait         time.Duration // until the limit allows it
+}
+
+// seconds returns the wait in whole seconds.
+func (e *limitError) seconds() time.Duration { return (e.wait + time.Second - 1).Truncate(time.Second) }
+
+// retryAfter sets the headers that say when the client may try again. SDKs prefer the one in
+// milliseconds, and the Vercel AI SDK ignores a wait of 60 seconds. 10 ms are added for timers that
+// end early.
+func (e *limitError) retryAfter(h http.Header) {
+	h.Set("Retry-After", strconv.Itoa(int(e.seconds().Seconds())))
+	h.Set("Retry-After-Ms", strconv.FormatInt(e.wait.Milliseconds()+10, 10))
 }
 
 // Error returns a text for the client, which may see its own name.
 func (e *limitError) Error() string {
-	return fmt.Sprintf("the client %q has used what %s = %d allows; try again in %s", e.client, e.name, e.limit, e.wait)
+	return fmt.Sprintf("the client %q has used what %s = %d allows; try again in %s", e.client, e.name, e.limit, e.seconds())
 }
 
 // ErrorType returns the code for labels and clients.

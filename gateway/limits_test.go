@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -146,6 +147,9 @@ func TestClientLimits(t *testing.T) {
 					}
 					require.Equal(t, http.StatusTooManyRequests, w.Code, "step %d", i)
 					require.Equal(t, s.retryAfter, w.Header().Get("Retry-After"), "step %d", i)
+					ms, err := strconv.Atoi(w.Header().Get("Retry-After-Ms"))
+					require.NoError(t, err)
+					require.Equal(t, s.retryAfter, strconv.Itoa((ms-10+999)/1000), "step %d: %d ms", i, ms)
 					require.Equal(t, "rate_limit_exceeded", w.Header().Get("X-Toolmend-Error"))
 					require.Equal(t, before, g.calls.Load(), "the upstream was not called")
 					require.Equal(t, http.StatusOK, g.chat(buildKey))

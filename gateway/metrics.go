@@ -37,6 +37,7 @@ type metrics struct {
 	longest  metric.Int64Gauge   // the most of them in a row, by client
 	calls    metric.Int64Counter // model calls of clients with a name
 	tokens   metric.Int64Counter // of those calls
+	hook     metric.Int64Counter // failures of the Hook, by reason
 	refused  metric.Int64Counter // requests that no upstream got, by the code of the refusal and the client key
 
 	memory *transport.Memory // of the gateway
@@ -79,7 +80,7 @@ func newMetrics(p metric.MeterProvider, requests *wire.Requests) (*metrics, erro
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}, rows: map[clientLabels]*invalidRow{}, memory: &transport.Memory{}}
-	var errs [20]error
+	var errs [21]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -115,9 +116,12 @@ func newMetrics(p metric.MeterProvider, requests *wire.Requests) (*metrics, erro
 		}))
 	m.calls, errs[18] = meter.Int64Counter("toolmend.gateway.client_model_calls", metric.WithDescription("Model calls for clients with a name, by client"))
 	m.tokens, errs[19] = meter.Int64Counter("toolmend.gateway.client_tokens", metric.WithUnit("{token}"), metric.WithDescription("Tokens of the model calls for clients with a name, by client"))
+	m.hook, errs[20] = meter.Int64Counter("toolmend.gateway.hook_failures", metric.WithDescription("Calls about which the hook did not decide, by reason: timeout or error"))
 	for _, code := range refusals {
 		m.refuse(code, "", 0)
 	}
+	m.countHook(hookTimeout, 0)
+	m.countHook(hookError, 0)
 	return &m, errors.Join(errs[:]...)
 }
 
@@ -260,6 +264,11 @@ func (m *metrics) countInvalid(ctx context.Context, x *exchange) {
 // refuse counts n requests of a client that were refused before they had an upstream.
 func (m *metrics) refuse(code, client string, n int64) {
 	m.refused.Add(context.Background(), n, metric.WithAttributes(attribute.String("code", code), attribute.String("client_key", client)))
+}
+
+// countHook counts n failures of the Hook.
+func (m *metrics) countHook(reason string, n int64) {
+	m.hook.Add(context.Background(), n, metric.WithAttributes(attribute.String("reason", reason)))
 }
 
 // drop counts n things that were dropped.

@@ -83,6 +83,9 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
+	if rules.hook != nil {
+		rules.hook.failed = g.metrics.countHook
+	}
 	for i, u := range c.Upstreams {
 		u.rules = rules
 		up, err := g.newUpstream(u, c.Settings, old.placesOf(u.name()), observers)

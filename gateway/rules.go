@@ -108,7 +108,7 @@ func (c Config) ruleSet(files bool, dial dialFunc) (s ruleSet, err error) {
 		if e := asConfigError(err); err != nil {
 			return s, &ConfigError{Path: "hook." + e.Path, Err: fmt.Errorf("hook: %w", e.Err)}
 		}
-		s.hook = &hook{Hook: h, base: &headerRules{h.Headers, newBase(Timeouts{Refused: Off}, dial)}}
+		s.hook = &hook{Hook: h, base: &headerRules{h.Headers, newBase(Timeouts{Refused: Off}, dial)}, failed: func(string, int64) {}}
 	}
 	return s, nil
 }
@@ -154,8 +154,9 @@ func (u Upstream) validator(s Settings, asks bool) argsvalidate.Options {
 // hook asks a Hook about calls.
 type hook struct {
 	Hook
-	base http.RoundTripper
-	of   Upstream // to which the requests go
+	base   http.RoundTripper
+	of     Upstream                     // to which the requests go
+	failed func(reason string, n int64) // counts failures
 }
 
 // maxHookAnswer is the largest answer of a hook in bytes, maxHookFindings how many of its findings count,
@@ -168,12 +169,26 @@ func (h hook) Covers(tool string) bool {
 		!slices.ContainsFunc(h.of.ToolRules, func(t ToolRule) bool { return t.Name == tool && t.Mode == Observe })
 }
 
-// Check sends a call to the hook. Any answer but the one that docs/rules.md shows is an error. No
-// redirect is followed.
-func (h hook) Check(ctx context.Context, c *argsvalidate.Call) (issues []middleware.Issue, err error) {
+// The reasons for which a hook fails, in the metrics.
+const hookTimeout, hookError = "timeout", "error"
+
+// Check sends a call to the hook. A failure counts, unless the client of the call is gone.
+func (h hook) Check(ctx context.Context, c *argsvalidate.Call) ([]middleware.Issue, error) {
 	if !h.Covers(c.Name) {
 		return nil, nil
 	}
+	issues, err := h.ask(ctx, c)
+	if errors.Is(err, context.DeadlineExceeded) {
+		h.failed(hookTimeout, 1)
+	} else if err != nil && ctx.Err() == nil {
+		h.failed(hookError, 1)
+	}
+	return issues, err
+}
+
+// ask returns what the hook finds about a call. Any answer but the one that docs/rules.md shows is an
+// error. No redirect is followed.
+func (h hook) ask(ctx context.Context, c *argsvalidate.Call) (issues []middleware.Issue, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(h.Timeout)/time.Duration(1+len(c.Siblings)))
 	defer cancel()
 	client, _ := ctx.Value(clientName{}).(string)

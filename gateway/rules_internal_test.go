@@ -46,7 +46,7 @@ func TestHookText(t *testing.T) {
 		base := roundTripper(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"findings": [{"message": "` + text + `"}, {"pointer": "/` + text + `"}]}`))}, nil
 		})
-		issues, err := hook{Hook: Hook{Timeout: Duration(time.Minute)}, base: base}.Check(t.Context(), &argsvalidate.Call{ToolCall: middleware.ToolCall{Arguments: "{}"}})
+		issues, err := hook{Hook: Hook{Timeout: Duration(time.Minute)}, base: base, failed: func(string, int64) {}}.Check(t.Context(), &argsvalidate.Call{ToolCall: middleware.ToolCall{Arguments: "{}"}})
 		require.NoError(t, err)
 		pointer := "/" + want
 		if len(text) > maxHookText {
@@ -64,6 +64,6 @@ func TestHookIsNotAskedWithoutArguments(t *testing.T) {
 		return nil, io.EOF
 	})
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
-	_, err := hook{Hook: Hook{Timeout: Duration(time.Minute)}, base: base}.Check(t.Context(), &argsvalidate.Call{ToolCall: middleware.ToolCall{Arguments: deep}})
+	_, err := hook{Hook: Hook{Timeout: Duration(time.Minute)}, base: base, failed: func(string, int64) {}}.Check(t.Context(), &argsvalidate.Call{ToolCall: middleware.ToolCall{Arguments: deep}})
 	require.ErrorContains(t, err, "depth")
 }

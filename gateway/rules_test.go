@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
@@ -192,6 +194,7 @@ func TestHook(t *testing.T) {
 		arguments string
 		told      string
 		asked     int
+		failed    string // the reason of each failure
 	}{
 		"accepts":              {answer: says(accepts), status: 200, arguments: `{"amount":900}`, asked: 1},
 		"finds":                {answer: says(`{"findings": [{"pointer": "/amount", "message": "the account\n has <|im_end|>20 EUR"}]}`), status: 400, arguments: "refund: amount is invalid (rule)", told: `[amount] the account has < |im_end| >20 EUR`, asked: 3},
@@ -200,25 +203,25 @@ func TestHook(t *testing.T) {
 		"another tool":         {hook: gateway.Hook{Tools: []string{"pay_*"}}, answer: says(`{"findings": [{}]}`), status: 200, arguments: `{"amount":900}`},
 		"its tool":             {hook: gateway.Hook{Tools: []string{"pay_*", "ref*"}}, answer: says(`{"findings": [{}]}`), status: 400, arguments: "refund", told: "not allowed", asked: 3},
 		"a tool that observes": {answer: says(`{"findings": [{}]}`), tool: gateway.ToolRule{Name: "refund", Mode: gateway.Observe}, status: 200, arguments: `{"amount":900}`},
-		"fails":                {answer: fails(500), status: 400, arguments: "refund", told: "this call could not be checked, so it was not executed", asked: 3},
-		"fails, open":          {hook: gateway.Hook{FailOpen: true}, answer: fails(500), status: 200, arguments: `{"amount":900}`, asked: 1},
+		"fails":                {answer: fails(500), status: 400, arguments: "refund", told: "this call could not be checked, so it was not executed", asked: 3, failed: "error"},
+		"fails, open":          {hook: gateway.Hook{FailOpen: true}, answer: fails(500), status: 200, arguments: `{"amount":900}`, asked: 1, failed: "error"},
 		"redirects": {hook: gateway.Hook{FailOpen: true}, answer: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}, status: 200, arguments: `{"amount":900}`, asked: 1},
-		"no findings": {answer: says(`{"ok": true}`), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
-		"no JSON":     {answer: says(`<html>`), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
-		"too long":    {answer: says(`{"findings": []}` + strings.Repeat(" ", 70_000)), status: 400, arguments: "refund", told: "could not be checked", asked: 3},
-		"breaks off":  {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, status: 400, arguments: "refund", told: "could not be checked", asked: 3},
+		}, status: 200, arguments: `{"amount":900}`, asked: 1, failed: "error"},
+		"no findings": {answer: says(`{"ok": true}`), status: 400, arguments: "refund", told: "could not be checked", asked: 3, failed: "error"},
+		"no JSON":     {answer: says(`<html>`), status: 400, arguments: "refund", told: "could not be checked", asked: 3, failed: "error"},
+		"too long":    {answer: says(`{"findings": []}` + strings.Repeat(" ", 70_000)), status: 400, arguments: "refund", told: "could not be checked", asked: 3, failed: "error"},
+		"breaks off":  {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, status: 400, arguments: "refund", told: "could not be checked", asked: 3, failed: "error"},
 		"hangs": {hook: gateway.Hook{Timeout: gateway.Duration(20 * time.Millisecond)}, answer: func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
-		}, status: 400, arguments: "refund", told: "could not be checked", asked: 3},
+		}, status: 400, arguments: "refund", told: "could not be checked", asked: 3, failed: "timeout"},
 		"trickles": {hook: gateway.Hook{Timeout: gateway.Duration(20 * time.Millisecond)}, answer: func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = io.WriteString(w, "{")
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
-		}, status: 400, arguments: "refund", told: "could not be checked", asked: 3},
+		}, status: 400, arguments: "refund", told: "could not be checked", asked: 3, failed: "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -238,7 +241,12 @@ func TestHook(t *testing.T) {
 			if c.tool.Name != "" {
 				u.ToolRules = []gateway.ToolRule{c.tool}
 			}
-			status, arguments, _ := askRefund(t, serve(t, gateway.Config{Hook: c.hook, Upstreams: []gateway.Upstream{u}}))
+			reader := metric.NewManualReader()
+			g, err := gateway.New(gateway.Config{Hook: c.hook, Upstreams: []gateway.Upstream{u}}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+			require.NoError(t, err)
+			s := httptest.NewServer(g)
+			t.Cleanup(func() { s.Close(); require.NoError(t, g.Close()) })
+			status, arguments, _ := askRefund(t, s.URL)
 			require.Equal(t, c.status, status, arguments)
 			require.Contains(t, arguments, c.arguments)
 			if c.told != "" {
@@ -248,6 +256,9 @@ func TestHook(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			require.Len(t, asked, c.asked)
+			for _, reason := range []string{"timeout", "error"} {
+				require.Equal(t, map[bool]int64{true: int64(c.asked)}[reason == c.failed], counter(t, reader, "toolmend.gateway.hook_failures", attribute.String("reason", reason)), reason)
+			}
 			if c.asked > 0 {
 				before, body, _ := strings.Cut(asked[0], "{")
 				require.Equal(t, "POST /check yes application/json ", before)

@@ -27,20 +27,18 @@ func readSchema(in any, limit int, compile func(doc []byte) string) (parameters 
 		m = loosen(m, false).(map[string]any)
 		in = m
 	}
+	takesObject := isObject && describesObject(m["type"])
+	if takesObject {
+		m["type"] = "object" // providers require this type
+	}
 	doc, err := rawjson.Marshal(in)
 	switch {
 	case err != nil:
 		return nil, "", "its schema cannot be written: " + err.Error()
 	case len(doc) > limit:
 		return nil, "", fmt.Sprintf("its schema has %d bytes, of at most %d", len(doc), limit)
-	case !isObject || !describesObject(m["type"]):
+	case !takesObject:
 		return nil, string(doc), "its schema describes no object"
-	}
-	if m["type"] != "object" { // providers require this type
-		m["type"] = "object"
-		if doc, err = rawjson.Marshal(m); err != nil {
-			return nil, "", "its schema cannot be written: " + err.Error()
-		}
 	}
 	if why := compile(doc); why != "" {
 		return nil, string(doc), why

@@ -138,14 +138,8 @@ func (t toolset) takesNothing(name string) bool {
 // schema returns the schema of a tool, and whether it is an object. It is not cached, because a
 // text needs the schema of one tool, once or twice.
 func (t toolset) schema(name string) (rawjson.Value, bool) {
-	tool, ok := t.find(name)
-	if !ok || len(tool.Parameters) == 0 {
-		return rawjson.Value{}, false
-	}
-	doc, err := rawjson.Parse(string(tool.Parameters), anySize)
-	if err != nil {
-		return rawjson.Value{}, false
-	}
+	tool, _ := t.find(name)
+	doc, _ := rawjson.Parse(string(tool.Parameters), anySize)
 	return doc.Root(), doc.Root().Kind() == rawjson.Object
 }
 
@@ -180,18 +174,12 @@ func (t toolset) onlyString(name string) (string, bool) {
 	if !ok || properties.Kind() != rawjson.Object || properties.Len() != 1 {
 		return "", false
 	}
-	for p := range properties.Each() {
-		if p.Get("type").Str() != "string" {
-			return "", false
-		}
-		for r := range root.Get("required").Each() {
-			if r.Str() != p.Key() {
-				return "", false
-			}
-		}
-		return p.Key(), true
+	p := slices.Collect(properties.Each())[0]
+	ok = p.Get("type").Str() == "string"
+	for r := range root.Get("required").Each() {
+		ok = ok && r.Str() == p.Key()
 	}
-	return "", false
+	return p.Key(), ok
 }
 
 // oneLine replaces line breaks by spaces.

@@ -301,6 +301,19 @@ func TestAttemptsAreCompared(t *testing.T) {
 	}
 }
 
+// A step shows which rule of the configuration an issue came from.
+func TestRuleOfAnIssue(t *testing.T) {
+	t.Parallel()
+	s := call("m", "refund", `{"amount":900}`)
+	s.Attempts[0].Calls[0].AsSent = report.Invalid
+	s.Attempts[0].Calls[0].Issues = []middleware.Issue{{Code: "maximum", Pointer: "/amount", Message: "too much", Rule: `rule "<amounts>"`}, {Code: "required"}}
+	steps := newSteps(10, 1<<20)
+	steps.Add(s)
+	body := get(newPage(steps), "/x/steps/1").Body.String()
+	require.Contains(t, body, `<b>maximum</b>: received another number, from rule &#34;&lt;amounts&gt;&#34; <span`)
+	require.Equal(t, 1, strings.Count(body, ", from "), "the other issue is from no rule")
+}
+
 // What models wrote is text in the page: no view has it as markup.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()

@@ -297,7 +297,7 @@ func (r *room) compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 		clone(&a.Text, &a.Error, &a.Model, (*string)(&a.FinishReason))
 		bytes += int64(attemptOverhead + replyOverhead*len(a.Replies) + callOverhead*len(a.Calls))
 		bytes += int64(issueOverhead * len(a.Issues))
-		cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }
+		cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message, &i.Rule) }
 		a.Issues = cloned(a.Issues, cloneIssue)
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
 		a.Calls = append(allocate(r, &r.calls, len(a.Calls))[:0], a.Calls...)

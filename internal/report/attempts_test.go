@@ -3,6 +3,7 @@ package report_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,30 @@ func TestFaults(t *testing.T) {
 	shown := report.ViewStep(many)[0].Calls[0]
 	require.Len(t, shown.Faults, 20)
 	require.Equal(t, 480, shown.More)
+}
+
+// The report shows which rule of the configuration a fault came from, whatever the fault is.
+func TestRuleOfAFault(t *testing.T) {
+	t.Parallel()
+	declared := []middleware.Tool{{Name: "pay", Parameters: []byte(`{"type":"object","properties":{"amount":{"type":"number"}}}`)}, {Name: "wipe"}}
+	limit, err := argsvalidate.Restrict("pay", []byte(`{"properties":{"amount":{"maximum":5}}}`))
+	require.NoError(t, err)
+	checker := report.NewChecker(argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.Named("limit", limit), argsvalidate.Named("never", argsvalidate.Forbid("wipe", ""))}})
+	calls, err := checker.Check(t.Context(), declared, middleware.FinishToolCalls,
+		middleware.ToolCall{Name: "pay", Arguments: `{"amount":9}`}, middleware.ToolCall{Name: "wipe", Arguments: `{}`}, middleware.ToolCall{Name: "pay", Arguments: `{"amount":"x"}`})
+	require.NoError(t, err)
+	f := report.NewFigures(report.Options{Content: true})
+	f.Add(&report.Step{Tools: declared, Attempts: []report.Attempt{{Calls: calls}}})
+	s := f.Summary()
+	got := map[string]string{}
+	for _, finding := range s.Findings {
+		got[finding.Tool+" "+finding.Faults[0].Code] = finding.Faults[0].Rule
+	}
+	require.Equal(t, map[string]string{"pay maximum": `rule "limit"`, "wipe tool_choice": `rule "never"`, "pay type": ""}, got)
+	page := html.Written(t, s, report.Layout{Values: true})
+	require.Contains(t, page, `, from rule &#34;limit&#34;`)
+	require.Contains(t, page, `, from rule &#34;never&#34;`)
+	require.Equal(t, 2, strings.Count(page, ", from rule "))
 }
 
 // Where the type is right, the demand of the keyword is what the schema expects.

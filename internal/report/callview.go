@@ -54,7 +54,7 @@ func viewOf(c *Call, faults []Fault) CallView {
 			f.Message = "sent " + f.value
 		}
 		f.value = ""
-		f.Pointer, f.Code = text.Visible(f.Pointer, false), text.Visible(f.Code, false)
+		f.Pointer, f.Code, f.Rule = text.Visible(f.Pointer, false), text.Visible(f.Code, false), text.Visible(f.Rule, false)
 		f.Message, f.Schema = text.Visible(f.Message, true), text.Visible(f.Schema, true)
 		v.Faults = append(v.Faults, f)
 	}

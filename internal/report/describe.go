@@ -22,6 +22,7 @@ type Fault struct {
 	Expected string `json:"expected,omitzero"` // what the schema asks for there: types, such as "integer or null", or the demand of the keyword, such as "at least 1"; the tools that there are; "" if it does not say
 	Received string `json:"received,omitzero"` // the type of the value, or "nothing"; "" if the arguments are not JSON
 	Message  string `json:"message,omitzero"`  // for a person; it may quote a value
+	Rule     string `json:"rule,omitzero"`     // the rule of the configuration that made the issue; "" means none
 	Schema   string `json:"schema,omitzero"`   // the part of the tool's schema that applies there, cut after maxFragment bytes
 
 	value string // as sent, cut; "" where it tells nothing
@@ -77,9 +78,10 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 			if issue.Code == string(UnknownTool) {
 				out[i].Expected = offered(s.Tools, c.Sent.Name)
 			}
-			continue
+		} else {
+			out[i] = describe(v, root, issue)
 		}
-		out[i] = describe(v, root, issue)
+		out[i].Rule = text.Clip(issue.Rule, maxName)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -13,7 +14,7 @@ import (
 // and has no keyword about others. Free-form objects have none. At most 1,000 are
 // returned, in the order of the instance.
 func Undeclared(schema *view.View, instance rawjson.Value, code string) []middleware.Issue {
-	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, unions: map[string]*view.Node{}}
+	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, unions: map[string]*view.Node{}, patterns: map[string]pattern{}}
 	u.value(instance, schema.Root(), "")
 	return u.issues
 }
@@ -21,13 +22,22 @@ func Undeclared(schema *view.View, instance rawjson.Value, code string) []middle
 // OtherCase returns an issue of the given code for each undeclared member whose key differs
 // in letter case only from a declared property: encoding/json decodes it into the field of
 // that property, whose schema has not validated it. A key that a pattern of the schema
-// matches, or that an enum of propertyNames lists, is declared. With twins a key that
-// differs so from an earlier undeclared key of its object is an issue too. At most 1,000 are
-// returned, in the order of the instance.
-func OtherCase(schema *view.View, instance rawjson.Value, twins bool, code string) []middleware.Issue {
+// matches, or that an enum of propertyNames lists, is declared. The schemas apply together, and a
+// nil one declares nothing. With twins a key that differs so from an earlier undeclared key of its
+// object is an issue too. At most 1,000 are returned, in the order of the instance.
+func OtherCase(schemas []*view.View, instance rawjson.Value, twins bool, code string) []middleware.Issue {
+	root := &view.Node{}
+	for _, s := range schemas {
+		if s.Root() != nil {
+			root.AllOf = append(root.AllOf, s.Root())
+		}
+	}
+	if len(root.AllOf) == 1 {
+		root = root.AllOf[0]
+	}
 	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}, unions: map[string]*view.Node{},
 		folds: true, twins: twins, patterns: map[string]pattern{}}
-	u.value(instance, schema.Root(), "")
+	u.value(instance, root, "")
 	return u.issues
 }
 
@@ -36,7 +46,7 @@ type undeclaredWalk struct {
 	code         string
 	issues       []middleware.Issue
 	known        map[*view.Node]*properties // of each schema, read once for all elements of a list
-	unions       map[string]*view.Node      // of the schemas with these IDs
+	unions       map[string]*view.Node      // of the schemas at these addresses
 	folds, twins bool                       // only keys in another letter case are issues
 	patterns     map[string]pattern         // by their texts
 }
@@ -44,11 +54,12 @@ type undeclaredWalk struct {
 // properties is what an object schema declares.
 type properties struct {
 	*view.Declared
-	all   []*view.Node    // the schemas that declare them
-	open  bool            // it lists some, and has no keyword about others
-	tuple int             // elements that have a schema of their own
-	names map[string]bool // those that an enum of propertyNames lists
-	below map[string]*view.Node
+	all      []*view.Node    // the schemas that declare them
+	open     bool            // it lists some, and has no keyword about others
+	patterns []*view.Node    // of names: patternProperties
+	tuple    int             // elements that have a schema of their own
+	names    map[string]bool // those that an enum of propertyNames lists
+	below    map[string]*view.Node
 }
 
 // otherNames stands in below for all names that no schema declares. It cannot be a text of JSON.
@@ -58,16 +69,20 @@ const otherNames = "\xff"
 // child, it is a schema with these branches. The same branches are one schema, so that a recursive
 // schema has few of them.
 func (u *undeclaredWalk) step(p *properties, seg string) *view.Node {
-	if !p.Has(seg) && rawjson.Index(seg) < 0 {
+	if next, known := p.below[seg]; known {
+		return next
+	}
+	matching, _ := u.matching(p, seg)
+	if !p.Has(seg) && rawjson.Index(seg) < 0 && matching == nil {
 		seg = otherNames
 	}
 	if next, known := p.below[seg]; known {
 		return next
 	}
-	all := view.Steps(p.all, seg)
+	all := append(view.Steps(p.all, seg), matching...)
 	var ids []byte
 	for _, n := range all {
-		ids = strconv.AppendInt(append(ids, ' '), int64(n.ID), 10)
+		ids = fmt.Appendf(ids, "%p ", n)
 	}
 	next := u.unions[string(ids)]
 	switch {
@@ -139,7 +154,11 @@ func (u *undeclaredWalk) otherCase(p *properties, key string, earlier map[string
 	names, twin := p.Folded(folded, rawjson.Fold), earlier[folded]
 	earlier[folded] = u.twins
 	switch {
-	case p.Has(key), p.Requires(key), p.names[key], len(names) == 0 && !twin, u.matches(p, key):
+	case p.Has(key), p.Requires(key), p.names[key], len(names) == 0 && !twin:
+		return ""
+	}
+	switch matching, unknown := u.matching(p, key); {
+	case matching != nil, unknown:
 		return ""
 	case len(names) == 0:
 		return "this key differs in letter case only from another key of this object; send one of them"
@@ -151,22 +170,22 @@ func (u *undeclaredWalk) otherCase(p *properties, key string, earlier map[string
 // maxNamePatterns is how many patterns are compiled.
 const maxNamePatterns = 16
 
-// matches reports whether a pattern for names matches the key, or one that was not compiled may
-// match it.
-func (u *undeclaredWalk) matches(p *properties, key string) bool {
-	for _, s := range p.all {
-		for m := range s.Get("patternProperties").Each() {
-			read, known := u.patterns[m.Key()]
-			if !known && len(u.patterns) < maxNamePatterns {
-				read, _ = readPattern(m.Key())
-				u.patterns[m.Key()] = read
-			}
-			if read.re == nil || read.re.MatchString(key) {
-				return true
-			}
+// matching returns the schemas whose patterns match a key. unknown means that another one, which was
+// not compiled, may match it.
+func (u *undeclaredWalk) matching(p *properties, key string) (all []*view.Node, unknown bool) {
+	for _, n := range p.patterns[:min(len(p.patterns), maxNamePatterns)] {
+		read, known := u.patterns[n.Value.Key()]
+		if !known && len(u.patterns) < maxNamePatterns {
+			read, _ = readPattern(n.Value.Key())
+			u.patterns[n.Value.Key()] = read
+		}
+		if read.re == nil {
+			unknown = true
+		} else if read.re.MatchString(key) {
+			all = append(all, n)
 		}
 	}
-	return false
+	return all, unknown || len(p.patterns) > maxNamePatterns
 }
 
 // properties reads what a schema declares. It is open only if none of the schemas that apply
@@ -180,6 +199,11 @@ func (u *undeclaredWalk) properties(s *view.Node) *properties {
 		for _, a := range p.all {
 			for name := range a.Get("propertyNames").Get("enum").Each() {
 				p.names[name.Str()] = true
+			}
+			for _, n := range a.Patterns {
+				if n.Value.Parent().Key() == "patternProperties" { // unevaluatedProperties is no pattern
+					p.patterns = append(p.patterns, n)
+				}
 			}
 			p.tuple = max(p.tuple, len(a.Prefix))
 			p.open = p.open && a.Rest == nil && !a.Get("patternProperties").Exists() && !a.Get("unevaluatedProperties").Exists()

@@ -72,6 +72,11 @@ func TestOtherCase(t *testing.T) {
 		"by a branch":                     {`{"anyOf":[{"properties":{"b":{}}},{"properties":{"a":{}}}]}`, `{"A":2}`, "/A", "a"},
 		"by a pattern":                    {`{"properties":{"a":{}},"patternProperties":{"^\\cA|^[A-Z]$":{}}}`, `{"A":2}`, "", ""},
 		"by no pattern":                   {`{"properties":{"a":{}},"patternProperties":{"^[a-z]":{}}}`, `{"A":2}`, "/A", "a"},
+		"by a pattern below":              {`{"properties":{"a":{"properties":{"id":{}}}},"patternProperties":{"^a":{"properties":{"ID":{}}}}}`, `{"a":{"ID":5}}`, "", ""},
+		"by no pattern below":             {`{"properties":{"a":{"properties":{"id":{}}}},"patternProperties":{"^b":{"properties":{"ID":{}}}}}`, `{"a":{"ID":5}}`, "/a/ID", "id"},
+		"unlike a pattern's":              {`{"properties":{"a":{"properties":{"id":{}}}},"patternProperties":{"^a":{"properties":{"No":{}}}}}`, `{"a":{"no":5}}`, "/a/no", "No"},
+		"by an unknown pattern below":     {`{"properties":{"a":{"properties":{"id":{}}}},"patternProperties":{"^(?!x)":{"properties":{"ID":{},"No":{}}}}}`, `{"a":{"no":5}}`, "", ""},
+		"unlike a pattern's alone":        {`{"patternProperties":{"^a":{"properties":{"No":{}}},"^b":{"properties":{"no":{}}}}}`, `{"b":{"no":1},"a":{"no":5}}`, "/a/no", "No"},
 		"an unknown pattern":              {`{"properties":{"a":{}},"patternProperties":{"^(?!x)":{}}}`, `{"A":2}`, "", ""},
 		"by the second schema of a value": {`{"allOf":[{"properties":{"a":{"properties":{"id":{}}}}},{"properties":{"a":{"properties":{"ID":{}}}}}]}`, `{"a":{"ID":5}}`, "", ""},
 		"by a branch below": {`{"properties":{"v":{"properties":{"id":{}}}},"oneOf":[{"properties":{"k":{"const":1}}},{"properties":{"k":{"const":2},"v":{"properties":{"ID":{}}}}}]}`,
@@ -93,7 +98,7 @@ func TestOtherCase(t *testing.T) {
 			if c.at != "" {
 				want = []string{fmt.Sprintf(issue, c.at, c.declared, c.declared)}
 			}
-			require.Equal(t, want, texts(schema.OtherCase(read, parse(t, c.args), false, "code")))
+			require.Equal(t, want, texts(schema.OtherCase([]*view.View{read}, parse(t, c.args), false, "code")))
 			compiled, err := schema.Compile([]byte(c.schema), schema.Options{})
 			require.NoError(t, err)
 			require.False(t, want != nil && compiled.SurelyValid(c.args, rawjson.Limits{}, schema.AllowEmpty, true))

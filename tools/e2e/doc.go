@@ -12,10 +12,12 @@
 // entry sets, with a proxy that leads nowhere for all but loopback, and with a
 // time limit. At the end its process group is killed. That takes Unix.
 //
-// Other tests do something else: healing_test.go lets applications of the official SDKs
-// send what providers refuse, once for each rule of package heal (`make agents` without
-// CLIENTS). llama_test.go tries a running server of llama.cpp as an upstream. mcp_test.go
-// runs MCP servers, and MCP's conformance suite, with and without the proxy (`make mcp`).
-// Folder page opens the page of the gateway and the HTML report in a real browser (`make
-// page`), and folder metrics reads the metrics with a real Prometheus (`make metrics`).
+// Other tests do something else: programs_test.go starts programs of the official SDKs
+// with `toolmend run --`, and lets them exceed a limit of their client. healing_test.go
+// lets applications of the official SDKs send what providers refuse, once for each rule of
+// package heal (`make agents` without CLIENTS). llama_test.go tries a running server of
+// llama.cpp as an upstream. mcp_test.go runs MCP servers, and MCP's conformance suite,
+// with and without the proxy (`make mcp`). Folder page opens the page of the gateway and
+// the HTML report in a real browser (`make page`), and folder metrics reads the metrics
+// with a real Prometheus (`make metrics`).
 package e2e

@@ -25,13 +25,7 @@ func TestRun(t *testing.T) {
 	if root == "" {
 		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
 	}
-	toolmend := os.Getenv("TOOLMEND") // an installed one, such as a package has
-	if toolmend == "" {
-		toolmend = filepath.Join(t.TempDir(), "toolmend")
-		build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "..", "cmd", "toolmend"), "-o", toolmend, ".")
-		text, err := build.CombinedOutput()
-		require.NoError(t, err, string(text))
-	}
+	toolmend := built(t)
 	for _, c := range chosen() {
 		if runNames[c.name] == "" {
 			continue
@@ -71,6 +65,19 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// built returns the command toolmend: the installed one that TOOLMEND names, such as a package has,
+// or one that it builds.
+func built(t *testing.T) string {
+	if toolmend := os.Getenv("TOOLMEND"); toolmend != "" {
+		return toolmend
+	}
+	toolmend := filepath.Join(t.TempDir(), "toolmend")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "..", "cmd", "toolmend"), "-o", toolmend, ".")
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, string(text))
+	return toolmend
 }
 
 // unspaced returns a text without its white space.

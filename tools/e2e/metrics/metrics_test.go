@@ -235,7 +235,7 @@ func rules(t *testing.T, prometheus string) {
 			})
 		}
 	}
-	require.Equal(t, 7, count)
+	require.Equal(t, 8, count)
 }
 
 // dashboard evaluates each query of the dashboard.
@@ -269,7 +269,7 @@ func page(t *testing.T, prometheus string) {
 	b, err := os.ReadFile("../../../docs/gateway/metrics.md")
 	require.NoError(t, err)
 	found := block.FindAllStringSubmatch(string(b), -1)
-	require.Len(t, found, 15)
+	require.Len(t, found, 16)
 	for _, m := range found {
 		require.NotEmpty(t, query(t, prometheus, m[1]), m[1])
 	}

@@ -1,7 +1,9 @@
 // An agent of a framework or an SDK, with one tool that reads a file. Arguments: which
 // one, the base URL, the prompt, and the folder with the packages. The variable ROW changes what
 // it asks for: none, allowed and single forbid calls, and it stops with an error if it gets one;
-// container and conversation name the container or the conversation of the answers before.
+// container and conversation name the container or the conversation of the answers before. With an
+// empty URL the official SDKs read their own variables. The variable RETRIES is how often they repeat
+// a refused request; without it they decide.
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -12,7 +14,9 @@ globalThis.AI_SDK_LOG_WARNINGS = false;
 const require = createRequire(folder + "/");
 const load = (name) => import(pathToFileURL(require.resolve(name)));
 
-const api = url + "/v1", name = "read_file", description = "Read a file.";
+const api = url ? url + "/v1" : undefined;
+const maxRetries = process.env.RETRIES ? Number(process.env.RETRIES) : undefined;
+const name = "read_file", description = "Read a file.";
 const schema = {
   type: "object",
   properties: { path: { type: "string" } },
@@ -52,9 +56,9 @@ const ways = {
     }
     const read_file = tool({ description, inputSchema: jsonSchema(schema), execute: read });
     const answer = streamText({
-      model, prompt, providerOptions, tools: { read_file }, stopWhen: stepCountIs(100),
+      model, prompt, providerOptions, maxRetries, tools: { read_file }, stopWhen: stepCountIs(100),
       onError({ error }) {
-        console.log("error", error?.data?.error?.message ?? String(error));
+        console.log("error", error?.name, error?.statusCode ?? "", error?.data?.error?.message ?? String(error));
         process.exitCode = 1;
       },
     });
@@ -97,7 +101,9 @@ const ways = {
 
   async "genai-js"() {
     const { GoogleGenAI } = await load("@google/genai");
-    const client = new GoogleGenAI({ apiKey: "k", httpOptions: { baseUrl: url } });
+    const client = new GoogleGenAI({
+      apiKey: "k", httpOptions: { baseUrl: url || undefined, retryOptions: maxRetries === undefined ? undefined : { attempts: 1 + maxRetries } },
+    });
     const tools = [{ functionDeclarations: [{ name, description, parametersJsonSchema: schema }] }];
     const toolConfig = row === "none" ? { functionCallingConfig: { mode: "NONE" } } : undefined;
     const chat = client.chats.create({ model: "m", config: { tools, toolConfig } });
@@ -119,7 +125,7 @@ const ways = {
 
   async "anthropic-js"() {
     const { default: Anthropic } = await load("@anthropic-ai/sdk");
-    const client = new Anthropic({ baseURL: url, apiKey: "k" });
+    const client = new Anthropic({ baseURL: url || undefined, apiKey: "k", maxRetries });
     const messages = [{ role: "user", content: prompt }];
     const more = { none: { tool_choice: { type: "none" } }, single: { tool_choice: { type: "auto", disable_parallel_tool_use: true } } }[row] ?? {};
     for (;;) {
@@ -141,7 +147,7 @@ const ways = {
 
   async "openai-js"(of) {
     const { default: OpenAI } = await load("openai");
-    const client = new OpenAI({ baseURL: api, apiKey: "k" });
+    const client = new OpenAI({ baseURL: api, apiKey: "k", maxRetries });
     if (of === "chat") {
       const runner = client.chat.completions.runTools({
         model: "m", stream: true, messages: [{ role: "user", content: prompt }],
@@ -200,7 +206,7 @@ const ways = {
 
   async "ollama-js"() {
     const { Ollama } = await load("ollama");
-    const client = new Ollama({ host: url });
+    const client = new Ollama({ host: url || undefined });
     const messages = [{ role: "user", content: prompt }];
     for (;;) {
       const message = { role: "assistant", content: "", thinking: "", tool_calls: [] };
@@ -223,6 +229,6 @@ try {
   console.log(await ways[at](way.slice(at.length + 1)));
   process.exit();
 } catch (error) {
-  console.log("error", error?.error?.message ?? String(error));
+  console.log("error", error?.constructor?.name, error?.status ?? error?.status_code ?? "", error?.error?.message ?? String(error));
   process.exit(1);
 }

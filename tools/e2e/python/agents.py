@@ -2,7 +2,8 @@
 
 usage: agents.py WAY URL PROMPT
 
-It prints the text of the last answer. The variable ROW is none or single for clients that
+With an empty URL the official SDKs read their own variables. RETRIES is how often they repeat a
+refused request; without it they decide. It prints the text of the last answer. The variable ROW is none or single for clients that
 forbid calls, and that stop with an error if they get one.
 """
 
@@ -135,7 +136,10 @@ def google_genai():
     from google import genai
     from google.genai import types
 
-    client = genai.Client(api_key="k", http_options={"base_url": URL})
+    options = types.HttpOptions(base_url=URL or None)
+    if "RETRIES" in os.environ:
+        options.retry_options = types.HttpRetryOptions(attempts=1 + int(os.environ["RETRIES"]))
+    client = genai.Client(api_key="k", http_options=options)
     config = types.GenerateContentConfig(
         tools=[types.Tool(function_declarations=[
             {"name": "read_file", "description": "Read a file.", "parameters_json_schema": SCHEMA},
@@ -290,7 +294,7 @@ def mistral():
 def ollama():
     import ollama as sdk
 
-    client = sdk.Client(host=URL)
+    client = sdk.Client(host=URL or None)
     messages = [{"role": "user", "content": PROMPT}]
     while True:
         text, thinking, calls = "", "", []

@@ -2,7 +2,8 @@
 
 usage: client.py WAY URL PROMPT
 
-It runs the calls of the model without a check of its own, until there is no
+With an empty URL the client reads its own variable. RETRIES is how often it repeats a refused
+request; without it the client decides. It runs the calls of the model without a check of its own, until there is no
 more call, and prints the text of the last answer. The variable ROW changes what
 it asks for: none, allowed and single forbid calls, and it stops with an error if it gets
 one; container and conversation name the container or the conversation of the
@@ -15,6 +16,7 @@ import sys
 
 WAY, URL, PROMPT = sys.argv[1:]
 ROW = os.environ.get("ROW", "")
+MORE = {"max_retries": int(os.environ["RETRIES"])} if "RETRIES" in os.environ else {}
 NAME, DESCRIPTION, OTHER = "read_file", "Read a file.", "list_files"
 NOTHING = {"type": "object", "properties": {}}
 SCHEMA = {
@@ -154,12 +156,12 @@ def main():
     if WAY.startswith("openai"):
         import openai
 
-        client = openai.OpenAI(base_url=URL + "/v1", api_key="k", timeout=openai.Timeout(60, read=READ))
+        client = openai.OpenAI(base_url=URL + "/v1" if URL else None, api_key="k", timeout=openai.Timeout(60, read=READ), **MORE)
         step = chat if "chat" in WAY else responses
     else:
         import anthropic
 
-        client = anthropic.Anthropic(base_url=URL, api_key="k", timeout=anthropic.Timeout(60, read=READ))
+        client = anthropic.Anthropic(base_url=URL or None, api_key="k", timeout=anthropic.Timeout(60, read=READ), **MORE)
         step = messages
     history = [{"role": "user", "content": PROMPT}]
     text = None

@@ -11,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/recordedtest"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // TestDefaultsOfTheGatewayLoseNoCall holds that no recorded call is valid without formats and
@@ -38,7 +39,7 @@ func TestDefaultsOfTheGatewayLoseNoCall(t *testing.T) {
 				if p.safe != nil && err == nil && len(p.off.Validate(doc.Root())) == 0 {
 					calls++
 					require.Empty(t, p.safe.Validate(doc.Root()), "%s %s", turn.Source, c.Arguments)
-					require.Empty(t, schema.OtherCase(p.off.View(), doc.Root(), false, ""), "%s %s", turn.Source, c.Arguments)
+					require.Empty(t, schema.OtherCase([]*view.View{p.off.View()}, doc.Root(), false, ""), "%s %s", turn.Source, c.Arguments)
 					if len(schema.Undeclared(p.off.View(), doc.Root(), "")) > 0 {
 						undeclared++
 					}

@@ -92,9 +92,10 @@ var lastID = regexp.MustCompile(`"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")\s*(?:,\s*"
 const maxEnd = 64 << 10
 
 // refuseUnread returns the response of enforce to a message that cannot be read, if it may hold
-// a call; "" if the message passes. end is the end of a message that begins with text.
+// a call, as each one that is too long may; "" if the message passes. end is the end of a message
+// that begins with text.
 func (c *checker) refuseUnread(text, end []byte) string {
-	if c.mode != modeEnforce || !callWord.Match(text) {
+	if c.mode != modeEnforce || len(text) <= mcpcheck.Limits.Bytes && !callWord.Match(text) {
 		return ""
 	}
 	var replies []string

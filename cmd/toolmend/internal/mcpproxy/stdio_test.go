@@ -476,6 +476,29 @@ func TestLongAndDeepLines(t *testing.T) {
 	})
 }
 
+// Enforce refuses a line that is too long, whatever its beginning holds: its method may come at its end.
+func TestLongLinesAreRefused(t *testing.T) {
+	t.Parallel()
+	for mode, refused := range map[string]bool{modeEnforce: true, modeRepair: false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, mode)
+			line := `{"params":{"name":"add","arguments":{"ids":"` + strings.Repeat("x", mcpcheck.Limits.Bytes+2<<20) + `"}},"method":"tools/call","id":7}`
+			for rest := []byte(line); len(rest) > 0; rest = rest[min(len(rest), 1<<20):] {
+				_, err := r.input.Write(rest[:min(len(rest), 1<<20)])
+				require.NoError(t, err)
+			}
+			r.says("")
+			if refused {
+				require.Contains(t, r.client.got()[0], `"id":7,"error":{"code":-32000,"message":"a message that is longer than 16 MiB`)
+				require.Equal(t, []string{""}, r.server.got())
+			} else {
+				require.True(t, line == r.server.got()[0])
+			}
+			r.close()
+		})
+	}
+}
+
 // A line that is too long stays whole: what the proxy has to say waits for its end.
 func TestLongLinesAreNotDivided(t *testing.T) {
 	t.Parallel()
