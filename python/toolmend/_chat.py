@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import pickle
 from typing import Any, Callable
 
 from ._child import Json
-from ._messages import Step, joined, kept_tools, plain, text_of_arguments, tool_to_wire
+from ._messages import Step, joined, plain, text_of_arguments, tool_to_wire
 from ._stack import Ask, Stack, drive
 
 
@@ -41,26 +40,24 @@ def wrap(stack: Stack, call: Callable[..., Any]) -> Callable[..., Any]:
 
 class _Step(Step):
     def __init__(self, stack: Stack, call: Callable[..., Any], messages: list[Json], tools: Any, settings: Json):
-        self.call, self.natives, self.own_tools, self.settings = call, [_plain(m) for m in messages], list(tools or ()), settings
+        self.call, self.own_tools, self.settings = call, list(tools or ()), settings
         self.limit = "max_tokens" if settings.get("max_completion_tokens") is None else "max_completion_tokens"
         stop = settings.get("stop")
         known: Json = {"model": settings.get("model"), "max_tokens": settings.get(self.limit), "stop": [stop] if isinstance(stop, str) else stop}
         known["tool_choice"] = choice_to_wire(settings.get("tool_choice"))
         known["no_parallel_calls"] = settings.get("parallel_tool_calls") is False
         known["allowed_tools"] = allowed_tools(settings.get("tool_choice"))
-        key = pickle.dumps(self.own_tools)
-        wire_tools = kept_tools(key, None, lambda: map(tool_to_wire, pickle.loads(key)))  # a copy: the caller may change its own
-        super().__init__(stack, [to_wire(m) for m in self.natives], wire_tools, **known)
+        natives = [_plain(m) for m in messages]
+        super().__init__(stack, natives, [to_wire(m) for m in natives], [tool_to_wire(t) for t in self.own_tools], **known)
 
     def asked(self, ask: Ask) -> tuple[list[Json], list[Any], Json]:
         messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]
-        names = {t["name"] for t in (self.tools if ask.tools is None else ask.tools)}
         settings = dict(self.settings)
         for key, value in self.changed(ask, "model", "max_tokens", "stop", "tool_choice").items():
             key = self.limit if key == "max_tokens" else key
             if key in settings or _accepts(self.call, key):
                 settings[key] = choice_from_wire(value) if key == "tool_choice" else value
-        return messages, [t for t, w in zip(self.own_tools, self.tools) if w["name"] in names], settings
+        return messages, self.declared(ask, self.own_tools), settings
 
     def answered(self, ask: Ask, response: Any) -> Json:
         response = _plain(response)
@@ -70,14 +67,10 @@ class _Step(Step):
         usage = {"input": usage.get("prompt_tokens") or 0, "output": usage.get("completion_tokens") or 0}
         return {"message": to_wire(choice["message"]), "finish_reason": choice.get("finish_reason") or "", "usage": usage}
 
-    def end(self, frame: Json) -> Message:
-        response = frame.get("response") or {}
-        message = Message(self.answers[frame["n"]] if frame.get("n") else self.final(frame))
-        message.report, message.usage = frame["report"], response.get("usage") or {}
-        return message
-
-    def own(self, kind: str, i: int) -> Json:
-        return self.natives[i] if kind == "m" else self.answers[i]
+    def end(self, frame: Json, message: Json) -> Message:
+        result = Message(message)
+        result.report, result.usage = frame["report"], (frame.get("response") or {}).get("usage") or {}
+        return result
 
     def from_wire(self, wire: Json, own: Json | None) -> Json:
         return from_wire(wire, own or {})

@@ -5,28 +5,26 @@ from __future__ import annotations
 import base64
 import inspect
 import json
-from typing import Any, Callable, Iterable
+from typing import Any, Callable
 
 from ._child import Json
-from ._stack import Ask, OnEvent, Stack, StepError, Tools
+from ._stack import Ask, OnEvent, Stack, StepError
 
 
 class Step:
-    """One step: the request as the protocol has it, and the framework's own answers by their questions.
-
-    An adapter has asked(ask), the request of one model call; answered(ask, response), which keeps an answer and
-    returns it for the protocol; own(kind, i), the framework's message that a message is from; from_wire(wire, own); and
-    end(frame), the framework's result.
-    """
+    # One step: the request as the protocol has it, and the framework's own answers by their questions.
+    #
+    # natives has the framework's object for each message. An adapter has asked(ask), the request of one model call;
+    # answered(ask, response), which keeps the framework's message in answers and returns the answer for the protocol;
+    # from_wire(wire, own), the framework's message for one that is from own; and end(frame, message), its result.
 
     asked: Callable[[Ask], Any]
     answered: Callable[[Ask, Any], Json]
-    own: Callable[[str, int], Any]
     from_wire: Callable[[Json, Any], Any]
-    end: Callable[[Json], Any]
+    end: Callable[[Json, Any], Any]
 
-    def __init__(self, stack: Stack, messages: list[Json], tools: list[Json], **settings: Any):
-        self.stack, self.tools, self.answers = stack, tools, dict[int, Any]()
+    def __init__(self, stack: Stack, natives: list[Any], messages: list[Json], tools: list[Json], **settings: Any):
+        self.stack, self.natives, self.tools, self.answers = stack, natives, tools, dict[int, Any]()
         self.request = {"messages": messages, **{k: v for k, v in settings.items() if v or k == "allowed_tools" and v == []}}
 
     async def run(self, call: Callable[[Any], Any], loop: Any = None) -> Any:
@@ -40,37 +38,32 @@ class Step:
 
     async def through(self, ask: Callable[[Ask], Any], loop: Any = None, on_event: OnEvent | None = None) -> Any:
         try:
-            return self.end(await self.stack.step(self.request, self.tools, ask, on_event, loop))
+            frame = await self.stack.step(self.request, self.tools, ask, on_event, loop)
         except StepError as e:
             e.message = self.native(e.response["message"]) if e.response else None
             raise
+        if n := frame.get("n"):
+            return self.end(frame, self.answers[n])
+        # If the call was read in a text, the last answer has its other members.
+        return self.end(frame, self.native(frame["response"]["message"], self.answers[max(self.answers)]))
 
-    def native(self, wire: Json) -> Any:
-        place = origin(wire)
-        return self.from_wire(wire, self.own(*place) if place else None)
+    def native(self, wire: Json, own: Any = None) -> Any:
+        # The framework's message. The mark of a message tells what it is from: m2 is message 2 of the step, a1 the answer to
+        # question 1. Without a mark it is from own.
+        mark = wire.get("native") or {}
+        if mark.get("dialect") == "host":
+            own = (self.natives if mark["raw"][0] == "m" else self.answers)[int(mark["raw"][1:])]
+        return self.from_wire(wire, own)
 
-    def final(self, frame: Json) -> Any:
-        # The message of a result. If its call was read in a text, the last answer has its other members.
-        wire = frame["response"]["message"]
-        return self.from_wire(wire, self.own(*(origin(wire) or ("a", max(self.answers)))))
+    def declared(self, ask: Ask, own: list[Any]) -> list[Any]:
+        # Those of the framework's tools that the ask has.
+        names = {t["name"] for t in (self.tools if ask.tools is None else ask.tools)}
+        return [t for t, w in zip(own, self.tools) if w["name"] in names]
 
     def changed(self, ask: Ask, *keys: str) -> Json:
         # The settings of the request that the ask changes.
         settings = self.request if ask.settings is None else ask.settings
         return {k: settings.get(k) for k in keys if settings.get(k) != self.request.get(k)}
-
-
-_kept: dict[Any, tuple[Any, Tools]] = {}
-
-
-def kept_tools(key: Any, alive: Any, convert: Callable[[], Iterable[Json]]) -> Tools:
-    # Converts the tools of a framework once for each key. alive stays alive, so an id in the key is not used again.
-    kept = _kept.get(key)
-    if kept is None:
-        if len(_kept) > 64:
-            _kept.clear()
-        kept = _kept[key] = (alive, Tools(convert()))
-    return kept[1]  # another thread may have cleared _kept
 
 
 def text(role: str, content: Any, **more: Any) -> Json:
@@ -85,12 +78,6 @@ def joined(message: Json) -> str:
 def plain(s: Any) -> str:
     # An id, a name or arguments: bytes that are not UTF-8 come as base64.
     return base64.b64decode(s["base64"]).decode("utf-8", "replace") if isinstance(s, dict) else s or ""
-
-
-def origin(message: Json) -> tuple[str, int] | None:
-    # ("m", i): the i-th message of the step; ("a", n): the answer to question n.
-    native = message.get("native")
-    return (native["raw"][0], int(native["raw"][1:])) if native and native.get("dialect") == "host" else None
 
 
 def text_of_arguments(value: Any) -> str:

@@ -10,6 +10,7 @@ import inspect
 import itertools
 import json
 import logging
+import pickle
 import queue
 from dataclasses import dataclass, field
 from typing import Any, Callable, Coroutine, Mapping, Sequence, TypeVar
@@ -178,8 +179,9 @@ class _Running:
     # A step or a validation that the child works on.
 
     def __init__(self, stack: Stack, frame: Json, messages: Sequence[Json], tools: Sequence[Json], ask: Any = None, on_event: Any = None, loop: Any = None):
-        self.stack, self.messages, self.tools, self.ask, self.on_event, self.loop = stack, messages, tools, ask, on_event, loop
-        self.set = (tools if isinstance(tools, Tools) else Tools(tools)).name
+        self.stack, self.messages, self.ask, self.on_event, self.loop = stack, messages, ask, on_event, loop
+        self.tools = pickle.dumps(tools)  # as they are now: the caller may change its own
+        self.set = hashlib.sha256(self.tools).hexdigest()[:24]
         ids = [c["id"] for m in messages for c in m.get("tool_calls") or ()]
         self.frame: Json = {"stack": stack.name, "set": self.set, "length": len(messages), "call_ids": ids, **frame}
         self.errors: dict[int, BaseException] = {}
@@ -201,7 +203,7 @@ class _Running:
             self.frames = asyncio.Queue()
             self.id = c.register(functools.partial(self.loop.call_soon_threadsafe, self.frames.put_nowait))
         for kind in missing:
-            self.send(type=kind, stack=self.stack.name, **({"options": self.stack.options} if kind == "open" else {"set": self.set, "tools": self.tools}))
+            self.send(type=kind, stack=self.stack.name, **({"options": self.stack.options} if kind == "open" else {"set": self.set, "tools": pickle.loads(self.tools)}))
         self.send(**self.frame)
 
     async def run(self) -> Json:
@@ -325,11 +327,3 @@ class _Running:
             self.span.set_attribute("toolmend.attempts", len(frame["report"].get("attempts") or ()))
         if self.stack.on_report and self.frame["type"] == "step":
             self.stack.on_report(frame["report"])
-
-
-class Tools(list[Json]):
-    # A tool set that does not change any more. Its name is the hash of its text.
-
-    @functools.cached_property
-    def name(self) -> str:
-        return hashlib.sha256(_child.encode(self).encode()).hexdigest()[:24]
