@@ -13,7 +13,7 @@ import itertools
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any, AsyncGenerator, AsyncIterator, Mapping
+from typing import Any, AsyncGenerator, AsyncIterator, Mapping, cast
 
 from pydantic_ai.messages import (
     ModelMessage, ModelRequest, ModelResponse, PartDeltaEvent, PartStartEvent, RetryPromptPart, SystemPromptPart, TextPart,
@@ -24,8 +24,8 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
 
 from ._child import Json
-from ._messages import Step, joined, plain, text, text_of_arguments
-from ._stack import Ask, Stack
+from ._messages import joined, plain, text_of_arguments
+from ._stack import Ask, Stack, Step
 
 
 class ToolmendModel(WrapperModel):
@@ -37,25 +37,25 @@ class ToolmendModel(WrapperModel):
 
     async def request(self, messages: Any, model_settings: Any, model_request_parameters: Any) -> ModelResponse:
         step = _Step(self, messages, model_settings, model_request_parameters)
-        response: ModelResponse = await step.run(lambda a: a[0].request(*a[1:]), asyncio.get_running_loop())
-        return response
+        return cast(ModelResponse, await step.run(lambda a, _: a[0].request(*a[1:]), asyncio.get_running_loop()))
 
     @asynccontextmanager
     async def request_stream(self, messages: Any, model_settings: Any, model_request_parameters: Any, run_context: Any = None) -> AsyncGenerator[StreamedResponse]:
         step = _Step(self, messages, model_settings, model_request_parameters)
 
-        async def ask(ask: Ask) -> Json:
-            model, *request = step.asked(ask)
+        async def call(own: Any, ask: Ask) -> ModelResponse:
+            model, *request = own
             async with model.request_stream(*request, run_context) as inner:
                 async for event in inner:
                     part: Any = event.part if isinstance(event, PartStartEvent) else event.delta if isinstance(event, PartDeltaEvent) else None
-                    if isinstance(part, (TextPart, TextPartDelta, ThinkingPart, ThinkingPartDelta)):
-                        piece = part.content if isinstance(part, (TextPart, ThinkingPart)) else part.content_delta
-                        if piece:
-                            ask.emit("text" if isinstance(part, (TextPart, TextPartDelta)) else "reasoning", piece)
-                return step.answered(ask, inner.get())
+                    kind = "text" if isinstance(part, (TextPart, TextPartDelta)) else "reasoning"
+                    if isinstance(part, (TextPart, ThinkingPart)) and part.content:
+                        ask.emit(kind, part.content)
+                    elif isinstance(part, (TextPartDelta, ThinkingPartDelta)) and part.content_delta:
+                        ask.emit(kind, part.content_delta)
+                return cast(ModelResponse, inner.get())
 
-        stream = _Stream(model_request_parameters, self, step, ask)
+        stream = _Stream(model_request_parameters, self, step, call)
         try:
             yield stream
         finally:
@@ -71,7 +71,8 @@ class _Step(Step):
             natives += [m] if isinstance(m, ModelResponse) else m.parts
             self.starts.append(len(natives))
         choice = {"mode": "required"} if parameters.output_tools and not parameters.allow_text_output else None
-        tools = [_tool(t) for t in (*parameters.function_tools, *parameters.output_tools)]
+        declared = (*parameters.function_tools, *parameters.output_tools)
+        tools = [{"name": t.name, "description": t.description or "", "parameters": t.parameters_json_schema} for t in declared]
         own = settings or {}
         super().__init__(model.stack, natives, [to_wire(n) for n in natives], tools, model=model.model_name, tool_choice=choice, max_tokens=own.get("max_tokens"), no_parallel_calls=own.get("parallel_tool_calls") is False)
 
@@ -130,16 +131,16 @@ class _Stream(StreamedResponse):
     provider_url: Any = None
     timestamp: Any = None
 
-    def __init__(self, parameters: ModelRequestParameters, model: ToolmendModel, step: _Step, ask: Any):
+    def __init__(self, parameters: ModelRequestParameters, model: ToolmendModel, step: _Step, call: Any):
         super().__init__(parameters)
-        self._step, self._ask = step, ask
+        self._step, self._call = step, call
         self._final: ModelResponse | None = None
         self._task: asyncio.Task[ModelResponse] | None = None
         self.model_name, self.provider_name, self.timestamp = model.model_name, model.system, datetime.now(timezone.utc)
 
     async def _get_event_iterator(self) -> AsyncIterator[Any]:
         events: asyncio.Queue[Any] = asyncio.Queue()
-        self._task = asyncio.create_task(self._step.through(self._ask, asyncio.get_running_loop(), events.put_nowait))
+        self._task = asyncio.create_task(self._step.run(self._call, asyncio.get_running_loop(), events.put_nowait))
         self._task.add_done_callback(lambda _: events.put_nowait(None))
         shown: dict[tuple[str, int], Any] = {}
         turn = 0
@@ -150,9 +151,10 @@ class _Stream(StreamedResponse):
                     yield self._parts_manager.handle_part(vendor_part_id=at, part=empty)
                 shown, turn = {}, turn + 1
             elif kind in ("text", "reasoning"):
-                shown[kind, turn], manager = TextPart("") if kind == "text" else ThinkingPart(""), self._parts_manager
+                at, manager = (kind, turn), self._parts_manager
+                shown[at] = TextPart("") if kind == "text" else ThinkingPart("")
                 handle = manager.handle_text_delta if kind == "text" else manager.handle_thinking_delta
-                for e in handle(vendor_part_id=(kind, turn), content=event["text"]):
+                for e in handle(vendor_part_id=at, content=event["text"]):
                     yield e
         self._final = self._task.result()
         self._usage, self.finish_reason = self._final.usage, self._final.finish_reason
@@ -175,24 +177,17 @@ class _Stream(StreamedResponse):
         return (asyncio.CancelledError,)
 
 
-def _tool(t: Any) -> Json:
-    return {"name": t.name, "description": t.description or "", "parameters": t.parameters_json_schema}
-
-
 def to_wire(m: Any) -> Json:
     # The message for a response, or for a part of a request.
     if isinstance(m, SystemPromptPart):
-        return text("system", m.content)
-    if isinstance(m, ToolReturnPart):
-        failed = getattr(m, "outcome", "success") != "success"
-        return text("tool", m.model_response_str(), tool_call_id=m.tool_call_id, tool_name=m.tool_name, is_error=failed)
-    if isinstance(m, RetryPromptPart) and m.tool_name:
-        return text("tool", m.model_response(), tool_call_id=m.tool_call_id, tool_name=m.tool_name, is_error=True)
-    if isinstance(m, UserPromptPart):
-        content = [m.content] if isinstance(m.content, str) else m.content
-        return {"role": "user", "parts": [{"text": c} if isinstance(c, str) else {"kind": "opaque"} for c in content]}
+        return {"role": "system", "parts": [{"text": m.content}]}
+    if isinstance(m, (ToolReturnPart, RetryPromptPart)) and m.tool_name:
+        said = m.model_response_str() if isinstance(m, ToolReturnPart) else m.model_response()
+        failed = getattr(m, "outcome", "") != "success"
+        return {"role": "tool", "parts": [{"text": said}], "tool_call_id": m.tool_call_id, "tool_name": m.tool_name, "is_error": failed}
     if not isinstance(m, ModelResponse):
-        return {"role": "user", "parts": [{"kind": "opaque"}]}
+        content = [m] if not isinstance(m, UserPromptPart) else [m.content] if isinstance(m.content, str) else m.content
+        return {"role": "user", "parts": [{"text": c} if isinstance(c, str) else {"kind": "opaque"} for c in content]}
     parts: list[Json] = []
     calls = []
     for p in m.parts:

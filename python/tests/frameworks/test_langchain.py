@@ -7,7 +7,7 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.tools import tool
+from langchain_core.tools import StructuredTool, tool
 from pydantic import BaseModel
 
 import toolmend
@@ -87,6 +87,17 @@ def test_asked_again_with_siblings(how):
     assert isinstance(first, ToolMessage) and first.status == "error" and "required property is missing" in first.content
     assert "not executed" in second.content and second.status == "success"
     assert out["messages"][1].usage_metadata["input_tokens"] == 20
+
+
+def test_a_tool_that_changes_in_place():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    ran, middleware = [], ToolmendMiddleware()
+    get = StructuredTool(name="get", description="Gets.", args_schema=schema, func=lambda n: ran.append(n) or "got")
+    for kind in ("integer", "string"):
+        schema["properties"]["n"]["type"] = kind
+        call = AIMessage("", tool_calls=[{"id": "c", "name": "get", "args": {"n": "3"}}])
+        create_agent(Scripted(turns=[call, AIMessage("Done.")]), [get], middleware=[middleware]).invoke({"messages": [HumanMessage("x")]})
+    assert ran == [3, "3"]
 
 
 def test_rule():
