@@ -84,11 +84,10 @@ const maxRecent = 256
 
 // recent is a map that remembers at least the last half of maxRecent entries.
 type recent[V any] struct {
-	young, old map[string]V // no key is in both
+	young, old map[string]V // a value in young is the newer one
 }
 
 func (r *recent[V]) put(key string, v V) {
-	r.remove(key)
 	if r.young == nil || len(r.young) == maxRecent/2 {
 		r.young, r.old = map[string]V{}, r.young
 	}
@@ -97,11 +96,10 @@ func (r *recent[V]) put(key string, v V) {
 
 // get returns the value of a key, and remembers it anew.
 func (r *recent[V]) get(key string) (v V, ok bool) {
-	if v, ok = r.young[key]; ok {
-		return v, true
-	}
-	if v, ok = r.old[key]; ok {
-		r.put(key, v)
+	if v, ok = r.young[key]; !ok {
+		if v, ok = r.old[key]; ok {
+			r.put(key, v)
+		}
 	}
 	return v, ok
 }
