@@ -139,7 +139,8 @@ class Step {
   // The parameters of one model call.
   params(asked) {
     const prompt = [];
-    for (const m of [...this.natives.slice(0, asked.keep), ...asked.messages.map((m) => fromWire(m, ownOf(m, this.answers)))]) {
+    const native = (m) => fromWire(m, ownOf(m, this.answers, m.role === "user" ? this.natives : []));
+    for (const m of [...this.natives.slice(0, asked.keep), ...asked.messages.map(native)]) {
       const last = prompt.at(-1);
       if (m.role === "tool" && last?.role === "tool") prompt.splice(-1, 1, { ...last, content: [...last.content, ...m.content] });
       else prompt.push(m);
@@ -223,6 +224,7 @@ function edited(own, m) {
 // The SDK's message for one of the protocol.
 function fromWire(m, own) {
   if (m.role === "system") return { role: "system", content: textOf(m) };
+  if (m.role === "user" && own?.role === "user" && textOf(toWire(own)) === textOf(m)) return own; // with its images
   if (m.role === "user") return { role: "user", content: [{ type: "text", text: textOf(m) }] };
   if (m.role === "tool") {
     const output = { type: m.is_error ? "error-text" : "text", value: textOf(m) };

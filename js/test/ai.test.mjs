@@ -80,6 +80,14 @@ test("a message with several results stays one", async () => {
   assert.equal(inner.doGenerateCalls[1].prompt.length, 5);
 });
 
+test("an image stays where the calls are text", async () => {
+  const { inner, o } = setup([[text("A cat.")]], { text_call: true });
+  const content = [{ type: "text", text: "what is this?" }, { type: "image", image: new Uint8Array([1]), mediaType: "image/png" }];
+  await generateText({ ...o, prompt: undefined, messages: [{ role: "user", content }] });
+  const { role, content: [said, file] } = inner.doGenerateCalls[0].prompt.at(-1);
+  assert.deepEqual([role, said.text, file.type, file.mediaType], ["user", "what is this?", "file", "image/png"]);
+});
+
 test("a rule", async () => {
   const rules = { book: (c) => (c.args.city === "Atlantis" ? { pointer: "/city", message: "there is no hotel in Atlantis" } : undefined) };
   const { inner, booked, o } = setup([[call('{"city": "Atlantis", "nights": 1}')], [call('{"city": "Oslo", "nights": 1}')], [text("Done.")]], { rules });

@@ -135,6 +135,5 @@ def allowed_tools(choice: Any) -> list[str] | None:
 
 
 def choice_from_wire(choice: Any) -> Any:
-    if choice and choice.get("name"):
-        return {"type": "function", "function": {"name": choice["name"]}}
-    return (choice or {}).get("mode") or "auto"
+    choice = choice or {}
+    return {"type": "function", "function": {"name": choice["name"]}} if choice.get("name") else choice.get("mode") or "auto"

@@ -195,10 +195,13 @@ class Step:
 
     def native(self, wire: Json, own: Any = None) -> Any:
         # The framework's message. The mark of a message tells what it is from: m2 is message 2 of the step, a1 the answer to
-        # question 1. Without a mark it is from own.
+        # question 1. Without a mark it is from own. A user's message with the same text stays, with its images.
         mark = wire.get("native") or {}
         if mark.get("dialect") == "host":
-            own = (self.natives if mark["raw"][0] == "m" else self.answers)[int(mark["raw"][1:])]
+            kind, i = mark["raw"][0], int(mark["raw"][1:])
+            own, was = (self.natives[i], self.request["messages"][i]) if kind == "m" else (self.answers[i], {})
+            if wire["role"] == was.get("role") == "user" and joined(wire) == joined(was):
+                return own
         return self.from_wire(wire, own)
 
     def declared(self, ask: Ask, own: list[Any]) -> list[Any]:
@@ -219,8 +222,8 @@ class _Running:
         self.stack, self.messages, self.ask, self.on_event, self.loop = stack, messages, ask, on_event, loop
         self.tools = pickle.dumps(tools)  # as they are now: the caller may change its own
         self.set = hashlib.sha256(self.tools).hexdigest()[:24]
-        ids = [c["id"] for m in messages for c in m.get("tool_calls") or ()]
-        self.frame: Json = {"stack": stack.name, "set": self.set, "length": len(messages), "call_ids": ids, **frame}
+        self.frame: Json = {"stack": stack.name, "set": self.set, "length": len(messages), **frame}
+        self.frame["call_ids"] = [c["id"] for m in messages for c in m.get("tool_calls") or ()]
         self.errors: dict[int, BaseException] = {}
         self.stops: set[int] = set()
         self.tasks: dict[int, asyncio.Task[None]] = {}

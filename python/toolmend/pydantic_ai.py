@@ -98,9 +98,8 @@ class _Step(Step):
         return wire | {"finish_reason": {"tool_call": "tool_calls"}.get(word, word)}
 
     def end(self, frame: Json, response: ModelResponse) -> ModelResponse:
-        if "response" not in frame:
-            return response
-        return replace(response, usage=sum((a.usage for a in self.answers.values()), RequestUsage()))
+        # With "response" it is not one answer as it came.
+        return replace(response, usage=sum((a.usage for a in self.answers.values()), RequestUsage())) if "response" in frame else response
 
     def from_wire(self, wire: Json, own: ModelResponse | None) -> Any:
         # A part of a request, or the response with the calls of wire. What only the provider reads (signatures, ids) stays.

@@ -100,6 +100,13 @@ def test_a_tool_that_changes_in_place():
     assert ran == [3, "3"]
 
 
+def test_an_image_stays_where_the_calls_are_text():
+    model = Scripted(turns=[AIMessage("A cat.")])
+    image = HumanMessage([{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}])
+    create_agent(model, [book], middleware=[ToolmendMiddleware(text_call=True)]).invoke({"messages": [image]})
+    assert model.seen[0][-1].content == image.content
+
+
 def test_rule():
     stack = toolmend.Stack(rules={"book": lambda c: {"pointer": "/city", "message": "there is no hotel in Atlantis"} if c.args["city"] == "Atlantis" else None})
     model = Scripted(turns=[turn({"city": "Atlantis"}), turn({"city": "Oslo"}), AIMessage("Done.")])

@@ -97,6 +97,14 @@ def test_a_part_that_is_kept_is_the_users_own():
     assert again is request
 
 
+def test_an_image_stays_where_the_calls_are_text():
+    script = Scripted([TextPart("A cat.")])
+    agent, _ = agent_of(script, text_call=True)
+    image = BinaryContent(b"hi", media_type="image/png")
+    agent.run_sync(["what is this?", image])
+    assert script.seen[0][-1].parts[-1].content == ["what is this?", image]
+
+
 def test_rule():
     async def rule(c):
         await asyncio.sleep(0)
