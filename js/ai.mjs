@@ -5,7 +5,7 @@
 // In a stream, text is shown as it comes and calls once they are valid. The SDK cannot discard text:
 // what an attempt that is re-asked has shown stays, as a block of its own.
 
-import { originOf, Stack, StepError, textOf } from "./index.mjs";
+import { ownOf, Stack, textOf } from "./index.mjs";
 
 export function toolmend(options = {}, models = {}) {
   const stack = options instanceof Stack ? options : new Stack(options);
@@ -61,15 +61,16 @@ async function collect({ stream }, asked, out) {
   const result = { content, warnings: [] };
   for await (const part of stream) {
     asked.signal.throwIfAborted(); // ends the provider's stream
-    const kind = part.type.split("-")[0];
-    if (part.type === "text-start" || part.type === "reasoning-start") {
-      open.set(part.id, { type: kind, text: "", providerMetadata: part.providerMetadata });
-      content.push(open.get(part.id));
-    } else if (part.type === "text-delta" || part.type === "reasoning-delta") {
-      open.get(part.id).text += part.delta;
+    const [kind, phase] = part.type.split("-");
+    if (kind === "text" || kind === "reasoning") {
+      if (phase === "start") {
+        open.set(part.id, { type: kind, text: "" });
+        content.push(open.get(part.id));
+      }
+      const block = open.get(part.id);
+      block.text += part.delta ?? "";
+      block.providerMetadata = part.providerMetadata ?? block.providerMetadata;
       if (part.delta) asked.emit(kind, part.delta);
-    } else if (part.type === "text-end" || part.type === "reasoning-end") {
-      open.get(part.id).providerMetadata = part.providerMetadata ?? open.get(part.id).providerMetadata;
     } else if (part.type === "tool-call") {
       content.push(part);
     } else if (part.type === "finish") {
@@ -118,39 +119,31 @@ class Step {
 
   constructor(params, model) {
     this.given = params;
-    this.wire = params.prompt.map(toWire); // each one or several messages
+    // The messages as the protocol has them: each result of a tool is one.
+    this.natives = params.prompt.flatMap((m) => (m.role === "tool" ? m.content.map((result) => ({ ...m, content: [result] })) : [m]));
     const tools = (params.tools ?? []).map((t) =>
       t.type === "function" ? { name: t.name, description: t.description, parameters: t.inputSchema } : { name: t.name, kind: "hosted" });
     const choice = params.toolChoice ?? { type: "auto" };
     const tool_choice = choice.type === "tool" ? { name: choice.toolName } : choice.type === "auto" ? {} : { mode: choice.type };
     this.settings = { model: model.modelId, tool_choice, max_tokens: params.maxOutputTokens, stop: params.stopSequences };
-    this.request = { messages: this.wire.flat(), tools, request: this.settings };
+    this.request = { messages: this.natives.map(toWire), tools, request: this.settings };
   }
 
   // Runs the step. call makes one model call with parameters of the SDK.
   async run(stack, call, onEvent) {
     const ask = async (asked) => this.answered(asked.n, await call(this.params(asked), asked));
-    try {
-      return this.end(await stack.step({ ...this.request, ask, onEvent, signal: this.given.abortSignal }));
-    } catch (e) {
-      if (e instanceof StepError && e.response) e.lastMessage = edited(this.#own(e.response.message)?.content ?? [], e.response.message);
-      throw e;
-    }
+    const native = (m) => edited(ownOf(m, this.answers)?.content ?? [], m);
+    return this.end(await stack.step({ ...this.request, ask, native, onEvent, signal: this.given.abortSignal }));
   }
 
   // The parameters of one model call.
   params(asked) {
     const prompt = [];
-    let at = 0;
-    for (const [i, m] of this.wire.entries()) {
-      if (at + m.length > asked.keep) break;
-      prompt.push(this.given.prompt[i]);
-      at += m.length;
-    }
-    for (const m of [...this.wire.flat().slice(at, asked.keep), ...asked.messages]) {
+    const native = (m) => fromWire(m, ownOf(m, this.answers, m.role === "user" ? this.natives : []));
+    for (const m of [...this.natives.slice(0, asked.keep), ...asked.messages.map(native)]) {
       const last = prompt.at(-1);
-      if (m.role === "tool" && last?.toolmend) last.content.push(fromWire(m).content[0]);
-      else prompt.push(m.role === "tool" ? Object.defineProperty(fromWire(m), "toolmend", { value: true }) : fromWire(m, this.#own(m)));
+      if (m.role === "tool" && last?.role === "tool") prompt.splice(-1, 1, { ...last, content: [...last.content, ...m.content] });
+      else prompt.push(m);
     }
     const params = { ...this.given, prompt };
     if (asked.tools) params.tools = this.given.tools?.filter((t) => asked.tools.some((a) => a.name === t.name));
@@ -178,13 +171,8 @@ class Step {
   end(frame) {
     const final = frame.response;
     if (!final) return this.answers.get(frame.n);
-    const own = this.answers.get(frame.n) ?? this.#own(final.message) ?? [...this.answers.values()].at(-1); // calls that were read in a text
+    const own = this.answers.get(frame.n) ?? ownOf(final.message, this.answers) ?? [...this.answers.values()].at(-1); // calls that were read in a text
     return { ...own, content: frame.n ? own.content : edited(own?.content ?? [], final.message), usage: this.#usage(own.usage) };
-  }
-
-  #own(m) {
-    const [kind, i] = originOf(m);
-    return kind === "a" ? this.answers.get(i) : undefined;
   }
 
   // The sum of all attempts.
@@ -207,15 +195,14 @@ function toMessage(role, content) {
   return m;
 }
 
-// The messages of the protocol for one of the SDK.
+// The message of the protocol for one of the SDK, with one result if it has results.
 function toWire(m) {
-  if (m.role === "system") return [{ role: "system", parts: [{ text: m.content }] }];
-  if (m.role !== "tool") return [toMessage(m.role, m.content)];
-  return m.content.map((r) => {
-    if (r.type !== "tool-result") return { role: "user", parts: [{ kind: "opaque" }] };
-    const text = r.output.type.endsWith("text") ? r.output.value : JSON.stringify(r.output.value ?? r.output.reason ?? "");
-    return { role: "tool", parts: [{ text }], tool_call_id: r.toolCallId, tool_name: r.toolName, is_error: /^(error|execution)/.test(r.output.type) };
-  });
+  if (m.role === "system") return { role: "system", parts: [{ text: m.content }] };
+  if (m.role !== "tool") return toMessage(m.role, m.content);
+  const [r] = m.content;
+  if (r.type !== "tool-result") return { role: "user", parts: [{ kind: "opaque" }] };
+  const text = r.output.type.endsWith("text") ? r.output.value : JSON.stringify(r.output.value ?? r.output.reason ?? "");
+  return { role: "tool", parts: [{ text }], tool_call_id: r.toolCallId, tool_name: r.toolName, is_error: /^(error|execution)/.test(r.output.type) };
 }
 
 // The content of a result with the calls of m. What only the provider reads stays.
@@ -237,6 +224,7 @@ function edited(own, m) {
 // The SDK's message for one of the protocol.
 function fromWire(m, own) {
   if (m.role === "system") return { role: "system", content: textOf(m) };
+  if (m.role === "user" && own?.role === "user" && textOf(toWire(own)) === textOf(m)) return own; // with its images
   if (m.role === "user") return { role: "user", content: [{ type: "text", text: textOf(m) }] };
   if (m.role === "tool") {
     const output = { type: m.is_error ? "error-text" : "text", value: textOf(m) };

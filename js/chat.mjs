@@ -1,6 +1,6 @@
 // The stack around a function call(messages, tools, settings) with the messages of OpenAI's Chat Completions.
 
-import { originOf, StepError, textOf, toolToWire } from "./index.mjs";
+import { ownOf, textOf, toolToWire } from "./index.mjs";
 
 export function wrap(stack, call) {
   return async (messages, tools = [], settings = {}) => {
@@ -13,10 +13,7 @@ export function wrap(stack, call) {
     for (const [key, value] of [["model", settings.model], ["max_tokens", settings[limit]], ["stop", settings.stop]]) {
       if (value != null) request[key] = key === "stop" ? [value].flat() : value;
     }
-    const native = (m) => {
-      const [kind, i] = originOf(m);
-      return messageFromWire(m, kind === "m" ? messages[i] : kind === "a" ? answers.get(i) : {});
-    };
+    const native = (m, own = {}) => messageFromWire(m, ownOf(m, answers, messages) ?? own);
     const ask = async (asked) => {
       const names = (asked.tools ?? wireTools).map((t) => t.name);
       const changed = { ...settings };
@@ -32,17 +29,10 @@ export function wrap(stack, call) {
       const usage = { input: response.usage?.prompt_tokens ?? 0, output: response.usage?.completion_tokens ?? 0 };
       return { message: messageToWire(message), finish_reason: finish_reason ?? "", usage };
     };
-    try {
-      const end = await stack.step({ request, messages: messages.map(messageToWire), tools: wireTools, ask, signal: settings.signal });
-      const final = end.response?.message;
-      const last = [...answers.values()].at(-1); // of a call that was read in a text
-      const message = end.n ? { ...answers.get(end.n) } : originOf(final).length ? native(final) : messageFromWire(final, last);
-      const hidden = { report: { value: end.report }, usage: { value: end.response?.usage ?? {} } }; // JSON leaves them out
-      return Object.defineProperties(message, hidden);
-    } catch (e) {
-      if (e instanceof StepError && e.response) e.lastMessage = native(e.response.message);
-      throw e;
-    }
+    const end = await stack.step({ request, messages: messages.map(messageToWire), tools: wireTools, ask, native, signal: settings.signal });
+    const last = [...answers.values()].at(-1); // of a call that was read in a text
+    const message = end.n ? { ...answers.get(end.n) } : native(end.response.message, last);
+    return Object.defineProperties(message, { report: { value: end.report }, usage: { value: end.response?.usage ?? {} } }); // JSON leaves them out
   };
 }
 

@@ -117,7 +117,10 @@ export class Stack {
   validate(tool: AnyTool, args: unknown, options?: { signal?: AbortSignal }): Promise<Verdict>;
   /** For adapters. */
   step(o: {
-    request?: object; messages: Message[]; tools: Tool[]; ask(ask: Ask): Promise<Response>; onEvent?(event: Event): void; signal?: AbortSignal;
+    request?: object; messages: Message[]; tools: Tool[]; ask(ask: Ask): Promise<Response>;
+    /** The host's own form of a message, for StepError.lastMessage. */
+    native?(message: Message): any;
+    onEvent?(event: Event): void; signal?: AbortSignal;
   }): Promise<Result>;
 }
 export function validate(tool: AnyTool, args: unknown): Promise<Verdict>;

@@ -22,15 +22,11 @@ export class Ended extends ToolmendError {
 
 // A step without a valid message.
 export class StepError extends ToolmendError {
-  constructor(frame, options) {
+  constructor(frame, lastMessage, options) {
     super(frame.message, options);
     this.name = frame.code === "invalid_tool_call" ? "InvalidToolCall" : "StepError";
-    this.code = frame.code;
-    this.verdicts = frame.verdicts ?? [];
-    this.replies = frame.replies ?? [];
-    this.report = frame.report ?? {};
-    this.response = frame.response; // the last one, as the protocol has it
-    this.lastMessage = undefined; // the same in the framework's form: an adapter sets it
+    const { code, verdicts = [], replies = [], report = {}, response } = frame; // response: the last one, as the protocol has it
+    Object.assign(this, { code, verdicts, replies, report, response, lastMessage }); // lastMessage: its message in the framework's form
   }
 }
 
@@ -44,7 +40,6 @@ export class Invalid extends Error {
 }
 
 function findBinary() {
-  if (process.env.TOOLMEND_BIN) return process.env.TOOLMEND_BIN;
   const name = `@toolmend/${process.platform}-${process.arch}`;
   try {
     return createRequire(import.meta.url).resolve(`${name}/bin/toolmend${process.platform === "win32" ? ".exe" : ""}`);
@@ -116,12 +111,12 @@ class Child {
 }
 
 const children = new Map();
+let found; // the binary: looking for it takes as long as a step
 
 function childOf(binary) {
   const old = children.get(binary);
-  if (old && !old.ended) return old;
-  if (old?.refused) throw new ToolmendError(old.ended);
-  children.set(binary, new Child(binary));
+  if (old?.ended && old.refused) throw new ToolmendError(old.ended);
+  if (!old || old.ended) children.set(binary, new Child(binary));
   return children.get(binary);
 }
 
@@ -184,40 +179,41 @@ export class Stack {
     return { ok: issues.length === 0, args: parsed, issues, changes, unchecked, reply: textOf({ parts: (replies ?? []).flatMap((r) => r.parts) }) };
   }
 
-  step({ request, messages, tools, ask, onEvent, signal }) {
+  step({ request, messages, tools, ask, native, onEvent, signal }) {
     const frame = { type: "step", request, stream: !!onEvent };
-    return inSpan("toolmend.step", (span) => this.#run(frame, messages, tools, { ask, onEvent, signal, span }));
+    return inSpan("toolmend.step", (span) => this.#run(frame, messages, tools, { ask, native, onEvent, signal, span }));
   }
 
   async #run(frame, messages, tools, how, tries = 0, missing = []) {
     const { ask, onEvent, signal, span } = how;
     signal?.throwIfAborted();
-    const child = childOf(this.#binary ?? findBinary());
+    const child = childOf(this.#binary ?? (found ??= process.env.TOOLMEND_BIN || findBinary()));
     const [stack, set] = [this.#name, nameOf(tools)];
     const [errors, open] = [new Map(), new Map()];
     const context = new AsyncResource("toolmend"); // of the caller, for its model and its rules
     let id, abort, asked = false, kept = missing.length;
+    const show = async (event) => onEvent(event);
     const load = async (n) => child.send({ type: "messages", id, n, messages });
     const reply = async ({ type, n, ...more }) => {
       const stop = new AbortController();
       open.set(n, stop);
-      const kind = type === "rule" ? "findings" : "answer";
+      const send = (result) => child.send({ type: type === "rule" ? "findings" : "answer", id, n, ...result });
       try {
         if (type === "rule") {
           const call = { ...more.call, args: JSON.parse(more.call.arguments || "{}"), siblings: more.siblings ?? [], signal: stop.signal };
           const found = (await this.#checks[more.rule](call, more.value)) ?? [];
-          child.send({ type: kind, id, n, issues: [found].flat().map((f) => (typeof f === "string" ? { message: f } : f)) });
+          send({ issues: [found].flat().map((f) => (typeof f === "string" ? { message: f } : f)) });
         } else {
           asked = true;
           const emit = (kind, text) => child.send({ type: "chunk", id, n, events: [{ kind, text }] });
-          const response = await ask({ n, keep: more.keep ?? 0, messages: more.messages ?? [], tools: more.tools, settings: more.request, emit, signal: stop.signal });
-          child.send({ type: kind, id, n, response });
+          const { keep = 0, messages = [], tools, request: settings } = more;
+          send({ response: await ask({ n, keep, messages, tools, settings, emit, signal: stop.signal }) });
         }
       } catch (e) {
-        if (e instanceof Invalid) return child.send({ type: kind, id, n, issues: [{ message: e.message, pointer: e.pointer }] });
+        if (e instanceof Invalid) return send({ issues: [{ message: e.message, pointer: e.pointer }] });
         errors.set(n, e);
         const status = e?.statusCode ?? e?.status;
-        child.send({ type: kind, id, n, error: { message: String(e).slice(0, 16000), status: Number.isInteger(status) ? status : 0 } });
+        send({ error: { message: String(e).slice(0, 16000), status: Number.isInteger(status) ? status : 0 } });
       } finally {
         open.delete(n);
       }
@@ -228,15 +224,8 @@ export class Stack {
           child.send({ type: "cancel", id });
           reject(e instanceof Event ? signal.reason : e);
         };
-        const show = (event) => {
-          try {
-            onEvent(event);
-          } catch (e) {
-            abort(e);
-          }
-        };
         id = child.register((got) => {
-          if (got.type === "event") context.runInAsyncScope(show, undefined, got.event);
+          if (got.type === "event") context.runInAsyncScope(show, undefined, got.event).catch(abort);
           else if (got.type === "ask" || got.type === "rule") context.runInAsyncScope(reply, undefined, got);
           else if (got.type === "load") load(got.n).catch(abort);
           else if (got.type === "stop") open.get(got.n)?.abort();
@@ -253,7 +242,7 @@ export class Stack {
         const missing = { unknown_stack: ["open", "tools"], unknown_set: ["tools"] }[end.code] ?? [];
         return await this.#run(frame, messages, tools, how, tries + 1, missing);
       }
-      return this.#end(end, child, errors, frame.type === "step", span);
+      return this.#end(end, child, errors, frame.type === "step", how);
     } finally {
       child.forget(id);
       for (const stop of open.values()) stop.abort();
@@ -261,7 +250,7 @@ export class Stack {
     }
   }
 
-  #end(end, child, errors, isStep, span) {
+  #end(end, child, errors, isStep, { native, span }) {
     if (end.type === "ended") throw new (child.refused ? ToolmendError : Ended)(child.ended);
     if (end.code === "options") throw new ToolmendError(`toolmend: ${end.message}`);
     for (const line of end.log ?? []) this.#log(line);
@@ -270,7 +259,7 @@ export class Stack {
     if (isStep) this.#onReport?.(end.report);
     if (end.type === "result") return end;
     if (errors.has(end.n) && !["invalid_tool_call", "rule_failed"].includes(end.code)) throw errors.get(end.n);
-    throw new StepError(end, { cause: errors.get(end.n) });
+    throw new StepError(end, end.response && native?.(end.response.message), { cause: errors.get(end.n) });
   }
 }
 
@@ -280,8 +269,12 @@ export const validate = (tool, args) => (children.stack ??= new Stack()).validat
 // The text of a message of the protocol.
 export const textOf = (m) => (m.parts ?? []).filter((p) => !p.kind).map((p) => p.text ?? "").join("");
 
-// The host's message that a message of the protocol is from: ["m", 2] or ["a", 1].
-export const originOf = (m) => (m.native?.dialect === "host" ? [m.native.raw[0], Number(m.native.raw.slice(1))] : []);
+// The host's own message that a message of the protocol is from: m2 is messages[2], a1 the answer to question 1.
+export function ownOf(m, answers, messages = []) {
+  if (m.native?.dialect !== "host") return undefined;
+  const [kind, i] = [m.native.raw[0], Number(m.native.raw.slice(1))];
+  return kind === "m" ? messages[i] : answers.get(i);
+}
 
 // A tool in the form of OpenAI, Anthropic, MCP or the protocol.
 export function toolToWire(tool) {

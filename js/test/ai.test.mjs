@@ -65,6 +65,29 @@ test("asked again, siblings not executed, signatures kept, usage summed", async 
   assert.equal(result.steps[0].usage.inputTokens, 20);
 });
 
+test("a message with several results stays one", async () => {
+  const inner = model([call("{}")], [call('{"city": "Oslo"}')]);
+  const image = { type: "content", value: [{ type: "file-data", data: "aGk=", mediaType: "image/png" }] };
+  const result = (i, output) => ({ type: "tool-result", toolCallId: `c${i}`, toolName: "book", output });
+  const prompt = [
+    { role: "user", content: [text("two hotels")] },
+    { role: "assistant", content: [{ ...call({ city: "Rome" }, 1) }, { ...call({ city: "Bergen" }, 2) }] },
+    { role: "tool", content: [result(1, image), result(2, { type: "text", value: "booked" })], providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } },
+  ];
+  const tools = [{ type: "function", name: "book", inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] } }];
+  await wrapLanguageModel({ model: inner, middleware: toolmend() }).doGenerate({ prompt, tools });
+  assert.deepEqual(inner.doGenerateCalls.map((c) => c.prompt.slice(0, 3)), [prompt, prompt]);
+  assert.equal(inner.doGenerateCalls[1].prompt.length, 5);
+});
+
+test("an image stays where the calls are text", async () => {
+  const { inner, o } = setup([[text("A cat.")]], { text_call: true });
+  const content = [{ type: "text", text: "what is this?" }, { type: "image", image: new Uint8Array([1]), mediaType: "image/png" }];
+  await generateText({ ...o, prompt: undefined, messages: [{ role: "user", content }] });
+  const { role, content: [said, file] } = inner.doGenerateCalls[0].prompt.at(-1);
+  assert.deepEqual([role, said.text, file.type, file.mediaType], ["user", "what is this?", "file", "image/png"]);
+});
+
 test("a rule", async () => {
   const rules = { book: (c) => (c.args.city === "Atlantis" ? { pointer: "/city", message: "there is no hotel in Atlantis" } : undefined) };
   const { inner, booked, o } = setup([[call('{"city": "Atlantis", "nights": 1}')], [call('{"city": "Oslo", "nights": 1}')], [text("Done.")]], { rules });

@@ -1,10 +1,12 @@
 // What a step through the child process costs in Node, as ratios in one run. make inproc-bench runs it.
 // Each row is measured in turns with its base. A figure is the lower quartile, because other programs make some slow.
 
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, jsonSchema, tool, wrapLanguageModel } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 import { Ajv } from "ajv";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { toolmend } from "../ai.mjs";
 import { Stack } from "../index.mjs";
@@ -26,12 +28,22 @@ const broken = small.replace('"nights":2,', "");
 
 const quartile = (all) => all.sort((a, b) => a - b)[Math.floor(all.length / 4)];
 
-// The microseconds of processor that this program and its children have used.
+// A provider on loopback, in a process of its own: it reads the request and sends a fixed answer.
+const provider = spawn(process.execPath, ["--input-type=module", "-e", `
+import { createServer } from "node:http";
+const message = { role: "assistant", content: "Done." };
+const answer = JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } });
+const server = createServer((request, response) => request.resume().on("end", () => response.setHeader("content-type", "application/json").end(answer)));
+server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+`], { stdio: ["ignore", "pipe", "inherit"] });
+const port = Number(await once(provider.stdout.setEncoding("utf8"), "data"));
+
+// The microseconds of processor that this program and its children have used, without the provider.
 function cpu() {
   const { user, system } = process.cpuUsage();
   let total = user + system;
   if (process.platform !== "linux") return total;
-  for (const child of readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8").split(" ").filter(Boolean)) {
+  for (const child of readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8").split(" ").filter((pid) => pid && Number(pid) !== provider.pid)) {
     for (const thread of readdirSync(`/proc/${child}/task`)) total += Number(readFileSync(`/proc/${child}/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1000;
   }
   return total;
@@ -84,14 +96,16 @@ for (const [name, turns] of [["valid, 90 bytes", [small]], ["valid, 700 bytes", 
 table("one step", "without Toolmend");
 const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
 const model = new MockLanguageModelV3({ doGenerate: async () => ({ content: [{ type: "text", text: "Done." }], finishReason: { unified: "stop" }, usage, warnings: [] }) });
-const wrapped = wrapLanguageModel({ model, middleware: toolmend() });
+const real = createOpenAICompatible({ name: "loopback", baseURL: `http://127.0.0.1:${port}/v1` })("m");
+const [wrapped, wrappedReal] = [model, real].map((m) => wrapLanguageModel({ model: m, middleware: toolmend() }));
 const own = { book: tool({ inputSchema: jsonSchema(schema), execute: async () => "booked" }) };
 const client = async (messages, tools) => (JSON.stringify({ messages, tools }), { role: "assistant", content: "Done." });
 const call = stack.wrap(client);
 for (const [size, name] of [[1, "one message"], [101, "1 MB in 101 messages"]]) {
   const messages = Array.from({ length: size }, (_, i) => ({ role: i % 2 ? "assistant" : "user", content: said(i) }));
   const of = (m) => () => (model.doGenerateCalls.length = 0, generateText({ model: m, tools: own, messages }));
-  await row(`AI SDK, generateText, ${name}`, of(wrapped), of(model));
+  await row(`AI SDK, generateText, scripted model, ${name}`, of(wrapped), of(model));
+  await row(`AI SDK, generateText, OpenAI-compatible provider on loopback, ${name}`, of(wrappedReal), of(real));
   await row(`own client that writes its request as JSON, ${name}`, () => call(messages, tools), () => client(messages, tools));
 }
 
@@ -105,3 +119,4 @@ const index = new URL("../index.mjs", import.meta.url).href;
 const program = (text) => () => spawnSync(process.execPath, ["--input-type=module", "-e", text]);
 await row("first verdict of a program; base: the same program without it", program(`import { validate } from "${index}"; await validate({ name: "a" }, {});`), program(`import "${index}";`), 10);
 console.log(`\nMemory after all of this: this program ${Math.round(process.memoryUsage().rss / 2 ** 20)} MB.`);
+provider.kill();

@@ -7,16 +7,9 @@
 Adapters: toolmend.langchain, toolmend.pydantic_ai. The stack runs in a child process, the binary of this package.
 """
 
-from typing import Any
-
 from ._child import Ended, ToolmendError
-from ._stack import Ask, Call, Invalid, InvalidToolCall, Stack, StepError, Stopped, Verdict
+from ._stack import Ask, Call, Invalid, InvalidToolCall, Stack, StepError, Verdict
 
-__all__ = ["Ask", "Call", "Ended", "Invalid", "InvalidToolCall", "Stack", "StepError", "Stopped", "ToolmendError", "Verdict", "validate"]
+__all__ = ["Ask", "Call", "Ended", "Invalid", "InvalidToolCall", "Stack", "StepError", "ToolmendError", "Verdict", "validate"]
 
-_default = Stack()
-
-
-def validate(tool: Any, arguments: Any) -> Verdict:
-    """Stack().validate(tool, arguments)."""
-    return _default.validate(tool, arguments)
+validate = Stack().validate

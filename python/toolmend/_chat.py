@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import pickle
 from typing import Any, Callable
 
 from ._child import Json
-from ._messages import Step, joined, kept_tools, plain, text_of_arguments, tool_to_wire
-from ._stack import Ask, Stack, drive
+from ._messages import joined, plain, text_of_arguments, tool_to_wire
+from ._stack import Ask, Stack, Step, drive
 
 
 class Message(Json):
@@ -22,7 +21,7 @@ class Message(Json):
 
 def wrap(stack: Stack, call: Callable[..., Any]) -> Callable[..., Any]:
     def run(loop: Any, messages: list[Json], tools: Any = (), **settings: Any) -> Any:
-        return _Step(stack, call, messages, tools, settings).run(lambda a: call(a[0], a[1], **a[2]), loop)
+        return _Step(stack, call, messages, tools, settings).run(lambda a, _: call(a[0], a[1], **a[2]), loop)
 
     if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None)):
 
@@ -41,46 +40,52 @@ def wrap(stack: Stack, call: Callable[..., Any]) -> Callable[..., Any]:
 
 class _Step(Step):
     def __init__(self, stack: Stack, call: Callable[..., Any], messages: list[Json], tools: Any, settings: Json):
-        self.call, self.natives, self.own_tools, self.settings = call, [_plain(m) for m in messages], list(tools or ()), settings
+        self.call, self.own_tools, self.settings = call, list(tools or ()), settings
         self.limit = "max_tokens" if settings.get("max_completion_tokens") is None else "max_completion_tokens"
-        stop = settings.get("stop")
-        known: Json = {"model": settings.get("model"), "max_tokens": settings.get(self.limit), "stop": [stop] if isinstance(stop, str) else stop}
-        known["tool_choice"] = choice_to_wire(settings.get("tool_choice"))
-        known["no_parallel_calls"] = settings.get("parallel_tool_calls") is False
-        known["allowed_tools"] = allowed_tools(settings.get("tool_choice"))
-        key = pickle.dumps(self.own_tools)
-        wire_tools = kept_tools(key, None, lambda: map(tool_to_wire, pickle.loads(key)))  # a copy: the caller may change its own
-        super().__init__(stack, [to_wire(m) for m in self.natives], wire_tools, **known)
+        stop, choice, natives = settings.get("stop"), settings.get("tool_choice"), [_plain(m) for m in messages]
+        super().__init__(
+            stack, natives, [to_wire(m) for m in natives], [tool_to_wire(t) for t in self.own_tools],
+            model=settings.get("model"), max_tokens=settings.get(self.limit), stop=[stop] if isinstance(stop, str) else stop,
+            tool_choice=choice_to_wire(choice), allowed_tools=allowed_tools(choice), no_parallel_calls=settings.get("parallel_tool_calls") is False,
+        )  # fmt: skip
 
     def asked(self, ask: Ask) -> tuple[list[Json], list[Any], Json]:
         messages = self.natives[: ask.keep] + [self.native(m) for m in ask.messages]
-        names = {t["name"] for t in (self.tools if ask.tools is None else ask.tools)}
         settings = dict(self.settings)
         for key, value in self.changed(ask, "model", "max_tokens", "stop", "tool_choice").items():
             key = self.limit if key == "max_tokens" else key
             if key in settings or _accepts(self.call, key):
                 settings[key] = choice_from_wire(value) if key == "tool_choice" else value
-        return messages, [t for t, w in zip(self.own_tools, self.tools) if w["name"] in names], settings
+        return messages, self.declared(ask, self.own_tools), settings
 
     def answered(self, ask: Ask, response: Any) -> Json:
         response = _plain(response)
         choice = response["choices"][0] if "choices" in response else {"message": response, "finish_reason": response.get("finish_reason")}
         usage = response.get("usage") or {}
-        self.answers[ask.n] = choice["message"]
-        usage = {"input": usage.get("prompt_tokens") or 0, "output": usage.get("completion_tokens") or 0}
-        return {"message": to_wire(choice["message"]), "finish_reason": choice.get("finish_reason") or "", "usage": usage}
+        self.answers[ask.n] = message = choice["message"]
+        counts = {"input": usage.get("prompt_tokens") or 0, "output": usage.get("completion_tokens") or 0}
+        return {"message": to_wire(message), "finish_reason": choice.get("finish_reason") or "", "usage": counts}
 
-    def end(self, frame: Json) -> Message:
-        response = frame.get("response") or {}
-        message = Message(self.answers[frame["n"]] if frame.get("n") else self.final(frame))
-        message.report, message.usage = frame["report"], response.get("usage") or {}
-        return message
-
-    def own(self, kind: str, i: int) -> Json:
-        return self.natives[i] if kind == "m" else self.answers[i]
+    def end(self, frame: Json, message: Json) -> Message:
+        result = Message(message)
+        result.report, result.usage = frame["report"], (frame.get("response") or {}).get("usage") or {}
+        return result
 
     def from_wire(self, wire: Json, own: Json | None) -> Json:
-        return from_wire(wire, own or {})
+        # The message with the text and the calls of wire. Its other members stay.
+        own, said = own or {}, joined(wire)
+        message = {**own, "role": own.get("role", wire["role"])}
+        if not own or said != joined(to_wire(own)):
+            message["content"] = said or None if wire["role"] == "assistant" else said
+        if wire["role"] == "tool":
+            message["tool_call_id"] = plain(wire.get("tool_call_id"))
+        calls = []
+        for i, c in enumerate(wire.get("tool_calls") or ()):
+            kind, body = ("custom", "input") if c.get("kind") == "custom" else ("function", "arguments")
+            was: Json = next((w for w in (own.get("tool_calls") or [])[i : i + 1] if kind in w), {"type": kind})
+            calls.append({**was, "id": plain(c.get("id")), kind: {**was.get(kind, {}), "name": plain(c["name"]), body: plain(c["arguments"])}})
+        message.pop("tool_calls", None)
+        return {**message, "tool_calls": calls} if calls else message
 
 
 def _accepts(call: Callable[..., Any], key: str) -> bool:
@@ -112,32 +117,13 @@ def _call_to_wire(c: Json) -> Json:
     return {"id": c.get("id") or "", "name": c["function"]["name"], "arguments": text_of_arguments(c["function"].get("arguments"))}
 
 
-def from_wire(wire: Json, own: Json) -> Json:
-    # The message with the text and the calls of wire. Its other members stay.
-    said = joined(wire)
-    message = {**own, "role": own.get("role", wire["role"])}
-    if not own or said != joined(to_wire(own)):
-        message["content"] = said or None if wire["role"] == "assistant" else said
-    if wire["role"] == "tool":
-        message["tool_call_id"] = plain(wire.get("tool_call_id"))
-    calls = []
-    for i, c in enumerate(wire.get("tool_calls") or ()):
-        kind, body = ("custom", "input") if c.get("kind") == "custom" else ("function", "arguments")
-        was: Json = next((w for w in (own.get("tool_calls") or [])[i : i + 1] if kind in w), {"type": kind})
-        calls.append({**was, "id": plain(c.get("id")), kind: {**was.get(kind, {}), "name": plain(c["name"]), body: plain(c["arguments"])}})
-    message.pop("tool_calls", None)
-    return {**message, "tool_calls": calls} if calls else message
-
-
 def choice_to_wire(choice: Any) -> Json | None:
-    if choice in (None, "auto"):
-        return None
+    modes = {"none": "none", "required": "required", "any": "required", True: "required"}
     if isinstance(choice, dict):
-        kind, name = choice.get("type"), (choice.get("function") or choice.get("custom") or choice).get("name")
-        if kind == "allowed_tools":
-            return choice_to_wire((choice.get("allowed_tools") or choice).get("mode"))
-        return {"name": name} if name else choice_to_wire(kind) if kind in ("none", "required", "any") else None
-    return {"mode": choice} if choice in ("none", "required") else {"mode": "required"} if choice in ("any", True) else {"name": choice}
+        body = choice.get("function") or choice.get("custom") or choice.get("allowed_tools") or choice
+        mode = modes.get(body.get("mode") or choice.get("type"))
+        return {"name": body["name"]} if body.get("name") else {"mode": mode} if mode else None
+    return None if choice in (None, "auto") else {"mode": modes[choice]} if choice in modes else {"name": choice}
 
 
 def allowed_tools(choice: Any) -> list[str] | None:
@@ -149,6 +135,5 @@ def allowed_tools(choice: Any) -> list[str] | None:
 
 
 def choice_from_wire(choice: Any) -> Any:
-    if choice and choice.get("name"):
-        return {"type": "function", "function": {"name": choice["name"]}}
-    return (choice or {}).get("mode") or "auto"
+    choice = choice or {}
+    return {"type": "function", "function": {"name": choice["name"]}} if choice.get("name") else choice.get("mode") or "auto"

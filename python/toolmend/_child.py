@@ -16,7 +16,6 @@ from typing import IO, Any, Callable, cast
 
 from ._version import VERSION
 
-PROTOCOL = [1]
 MAX_LINE = 64 << 20
 Json = dict[str, Any]  # an object of JSON
 
@@ -34,8 +33,7 @@ def find_binary() -> str:
     # Returns the path of the binary: TOOLMEND_BIN, or the wheel's own, or one on the path.
     name = "toolmend.exe" if sys.platform == "win32" else "toolmend"
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
-    beside = [p for p in (os.path.join(f, name) for f in folders) if os.path.exists(p)]
-    found = os.environ.get("TOOLMEND_BIN") or (beside[0] if beside else shutil.which(name))
+    found = os.environ.get("TOOLMEND_BIN") or shutil.which(name, path=os.pathsep.join([*folders, os.environ.get("PATH", os.defpath)]))
     if not found:
         raise ToolmendError(f"toolmend: {name} is not in {folders[0]}: install the package toolmend again, or set TOOLMEND_BIN")
     return found
@@ -60,7 +58,7 @@ class Child:
         self.routes: dict[int, Callable[[Json], Any]] = {}  # of the requests that have not ended
         self.ended: str | None = None
         self.refused = False  # another child would end the same way
-        self.send({"type": "hello", "versions": PROTOCOL, "release": VERSION})
+        self.send({"type": "hello", "versions": [1], "release": VERSION})
         threading.Thread(target=self._read, name="toolmend", daemon=True).start()
 
     def send(self, frame: Json) -> None:
@@ -76,8 +74,7 @@ class Child:
         n = next(self.ids)
         self.routes[n] = route
         if self.ended is not None:  # the reader may be gone
-            self.routes.pop(n, None)
-            raise Ended(self.ended)
+            self._deliver({"type": "ended", "id": n, "message": self.ended})
         return n
 
     def _read(self) -> None:
@@ -123,15 +120,12 @@ _children: dict[str, Child] = {}
 def child(binary: str | None = None) -> Child:
     # Returns the child of this process, or a new one if it has ended.
     binary = binary or find_binary()
-    running = _children.get(binary)
-    if running is not None and running.ended is None:
-        return running
     with _lock:
         running = _children.get(binary)
-        if running is not None and running.refused and running.ended:
-            raise ToolmendError(running.ended)
-        if running is None or running.ended is not None:
+        if running is None or running.ended is not None and not running.refused:
             running = _children[binary] = Child(binary)
+        elif running.ended is not None:
+            raise ToolmendError(running.ended)
         return running
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Awaitable, Callable, Mapping
+from typing import Any, Awaitable, Callable, Mapping, cast
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
@@ -21,8 +21,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ._chat import choice_to_wire
 from ._child import Json
-from ._messages import Step, joined, kept_tools, plain, tool_to_wire
-from ._stack import Ask, Stack, drive
+from ._messages import joined, parsed, plain, tool_to_wire
+from ._stack import Ask, Stack, Step, drive
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 _REASONING = ("reasoning", "thinking", "redacted_thinking")
@@ -37,25 +37,22 @@ class ToolmendMiddleware(AgentMiddleware):
         self.stack, self.models = stack or Stack(**options), models or {}
 
     def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]) -> ModelResponse:
-        result: ModelResponse = drive(_Step(self, request).run(handler))
-        return result
+        return cast(ModelResponse, drive(_Step(self, request).run(lambda own, _: handler(own))))
 
     async def awrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[ModelResponse]]) -> ModelResponse:
-        result: ModelResponse = await _Step(self, request).run(handler, asyncio.get_running_loop())
-        return result
+        return cast(ModelResponse, await _Step(self, request).run(lambda own, _: handler(own), asyncio.get_running_loop()))
 
 
 class _Step(Step):
     def __init__(self, middleware: ToolmendMiddleware, request: ModelRequest):
-        self.original, self.models = request, middleware.models
-        self.natives: list[AnyMessage] = ([request.system_message] if request.system_message else []) + list(request.messages)
-        wire = [to_wire(m) for m in self.natives]
+        self.original, self.models, self.responses = request, middleware.models, dict[int, ModelResponse]()
+        natives = ([request.system_message] if request.system_message else []) + list(request.messages)
         settings = request.model_settings or {}
-        tools: list[Any] = list(request.tools)
+        tools = [tool_to_wire(t if isinstance(t, dict) else convert_to_openai_tool(t)) for t in request.tools]
         if isinstance(request.response_format, ToolStrategy):  # the handler declares these itself
-            tools += request.response_format.schema_specs
+            tools += [{"name": s.name, "description": s.description or "", "parameters": s.json_schema} for s in request.response_format.schema_specs]
         name = str(getattr(request.model, "model_name", None) or getattr(request.model, "model", None) or request.model._llm_type)
-        super().__init__(middleware.stack, wire, kept_tools(tuple(map(id, tools)), tools, lambda: map(_tool, tools)), model=name, tool_choice=choice_to_wire(request.tool_choice),
+        super().__init__(middleware.stack, natives, [to_wire(m) for m in natives], tools, model=name, tool_choice=choice_to_wire(request.tool_choice),
                          max_tokens=settings.get("max_tokens"), no_parallel_calls=settings.get("parallel_tool_calls") is False)  # fmt: skip
 
     def asked(self, ask: Ask) -> ModelRequest:
@@ -63,8 +60,7 @@ class _Step(Step):
         system = messages[0] if messages and isinstance(messages[0], SystemMessage) else None
         override: dict[str, Any] = {"messages": messages[1:] if system else messages, "system_message": system}
         if ask.tools is not None:
-            names = {t["name"] for t in ask.tools}
-            override["tools"] = [t for t in self.original.tools if _tool(t)["name"] in names]
+            override["tools"] = self.declared(ask, self.original.tools)
         if other := self.models.get((ask.settings or {}).get("model", "")):
             override["model"] = other
         if choice := self.changed(ask, "tool_choice").get("tool_choice"):
@@ -79,25 +75,22 @@ class _Step(Step):
         message = next((m for m in reversed(response.result) if isinstance(m, AIMessage)), None)
         if message is None or response.structured_response is not None:
             message = AIMessage("structured")  # nothing to validate: the framework has parsed the answer
-        self.answers[ask.n] = (response, message)
+        self.responses[ask.n], self.answers[ask.n] = response, message
         usage, metadata = dict(message.usage_metadata or {}), message.response_metadata or {}
         wire: Json = {"message": to_wire(message), "usage": {"input": usage.get("input_tokens", 0), "output": usage.get("output_tokens", 0)}}
         wire["finish_reason"] = str(metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or "")
         return wire
 
-    def end(self, frame: Json) -> ModelResponse:
-        response, message = self.answers[frame["n"]] if frame.get("n") else (ModelResponse(result=[]), self.final(frame))
+    def end(self, frame: Json, message: AIMessage) -> ModelResponse:
+        response = self.responses.get(frame.get("n", 0)) or ModelResponse(result=[])
         if "response" not in frame:
             return response
         usage = frame["response"].get("usage") or {}  # of all attempts
         if message.usage_metadata:
             i, o = usage.get("input", 0), usage.get("output", 0)
             message = message.model_copy(update={"usage_metadata": {**message.usage_metadata, "input_tokens": i, "output_tokens": o, "total_tokens": i + o}})
-        result = [message if isinstance(m, AIMessage) else m for m in response.result]
-        return ModelResponse(result=result or [message], structured_response=response.structured_response)
-
-    def own(self, kind: str, i: int) -> AnyMessage:
-        return self.natives[i] if kind == "m" else self.answers[i][1]
+        result = [message if isinstance(m, AIMessage) else m for m in response.result] or [message]
+        return ModelResponse(result=result, structured_response=response.structured_response)
 
     def from_wire(self, wire: Json, own: AnyMessage | None) -> AnyMessage:
         said, role = joined(wire), wire["role"]
@@ -109,10 +102,7 @@ class _Step(Step):
         calls, broken = [], []
         for c in wire.get("tool_calls") or ():
             one = {"id": plain(c.get("id")), "name": plain(c["name"])}
-            try:
-                args = json.loads(plain(c["arguments"]) or "{}")
-            except ValueError:
-                args = None
+            args = parsed(plain(c["arguments"]))
             if isinstance(args, dict):
                 calls.append({"type": "tool_call", "args": args, **one})
             else:
@@ -144,9 +134,3 @@ def to_wire(m: AnyMessage) -> Json:
     if isinstance(m, ToolMessage):
         wire |= {"tool_call_id": m.tool_call_id, "tool_name": m.name or "", "is_error": m.status == "error"}
     return wire
-
-
-def _tool(tool: Any) -> Json:
-    if hasattr(tool, "json_schema"):  # of a structured answer
-        return {"name": tool.name, "description": tool.description or "", "parameters": tool.json_schema}
-    return tool_to_wire(tool if isinstance(tool, dict) else convert_to_openai_tool(tool))

@@ -7,7 +7,7 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.tools import tool
+from langchain_core.tools import StructuredTool, tool
 from pydantic import BaseModel
 
 import toolmend
@@ -87,6 +87,24 @@ def test_asked_again_with_siblings(how):
     assert isinstance(first, ToolMessage) and first.status == "error" and "required property is missing" in first.content
     assert "not executed" in second.content and second.status == "success"
     assert out["messages"][1].usage_metadata["input_tokens"] == 20
+
+
+def test_a_tool_that_changes_in_place():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    ran, middleware = [], ToolmendMiddleware()
+    get = StructuredTool(name="get", description="Gets.", args_schema=schema, func=lambda n: ran.append(n) or "got")
+    for kind in ("integer", "string"):
+        schema["properties"]["n"]["type"] = kind
+        call = AIMessage("", tool_calls=[{"id": "c", "name": "get", "args": {"n": "3"}}])
+        create_agent(Scripted(turns=[call, AIMessage("Done.")]), [get], middleware=[middleware]).invoke({"messages": [HumanMessage("x")]})
+    assert ran == [3, "3"]
+
+
+def test_an_image_stays_where_the_calls_are_text():
+    model = Scripted(turns=[AIMessage("A cat.")])
+    image = HumanMessage([{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}])
+    create_agent(model, [book], middleware=[ToolmendMiddleware(text_call=True)]).invoke({"messages": [image]})
+    assert model.seen[0][-1].content == image.content
 
 
 def test_rule():

@@ -4,11 +4,12 @@ import json
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
 import toolmend
-from toolmend.pydantic_ai import ToolmendModel
+from toolmend.pydantic_ai import ToolmendModel, _Step
 
 
 class Scripted:
@@ -82,6 +83,26 @@ def test_a_schema_that_prepare_changes_in_place():
     for _ in range(2):
         agent.run_sync("a number")
     assert got == [1, "1"] and not kinds
+
+
+def test_a_part_that_is_kept_is_the_users_own():
+    # A layer that changes the second part of a request leaves the first one, with its image.
+    image = UserPromptPart(["what is this?", BinaryContent(b"hi", media_type="image/png")])
+    request = ModelRequest(parts=[image, UserPromptPart("and this?")])
+    step = _Step(ToolmendModel(FunctionModel(Scripted())), [request], None, ModelRequestParameters())
+    changed = {"role": "user", "parts": [{"text": "and that?"}]}
+    _, (again,), *_ = step.asked(toolmend.Ask(1, 1, [changed], None, None))
+    assert again.parts[0] is image and again.parts[1].content == "and that?"
+    _, (again,), *_ = step.asked(toolmend.Ask(1, 2, [], None, None))
+    assert again is request
+
+
+def test_an_image_stays_where_the_calls_are_text():
+    script = Scripted([TextPart("A cat.")])
+    agent, _ = agent_of(script, text_call=True)
+    image = BinaryContent(b"hi", media_type="image/png")
+    agent.run_sync(["what is this?", image])
+    assert script.seen[0][-1].parts[-1].content == ["what is this?", image]
 
 
 def test_rule():

@@ -11,7 +11,7 @@ import time
 import unittest
 
 import toolmend
-from toolmend import _child, _messages
+from toolmend import _child
 from toolmend._stack import drive
 
 TOOL = {"name": "get", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}}
@@ -135,18 +135,6 @@ class Steps(unittest.TestCase):
         with self.assertRaises(toolmend.InvalidToolCall) as e:
             toolmend.Stack(attempts=1)(lambda messages, tools, tool_choice: model(messages, tools))(USER, TOOLS, tool_choice=choice)
         self.assertEqual([i["code"] for i in e.exception.verdicts[0]["issues"]], ["tool_choice"])
-
-    def test_kept_tools_that_another_thread_clears(self):
-        class Cleared(dict):
-            def __setitem__(self, key, value):
-                super().__setitem__(key, value)
-                self.clear()
-
-        kept, _messages._kept = _messages._kept, Cleared()
-        try:
-            self.assertEqual(_messages.kept_tools("key", None, lambda: TOOLS), TOOLS)
-        finally:
-            _messages._kept = kept
 
     def test_tools_that_change_in_place(self):
         tool, stack = json.loads(json.dumps(TOOL)), toolmend.Stack()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -24,7 +23,6 @@ type job struct {
 	sent    hostFrame
 	request middleware.Request // of the step, with its messages and tools
 	stack   *openStack
-	unknown string // what the host named and the session does not have; "" if it has all
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
@@ -32,7 +30,7 @@ type job struct {
 	some    sync.Cond // a frame has come, or a context has ended
 	asked   int       // questions so far
 	frames  map[int][]hostFrame
-	answers []middleware.Message // of the model, as the host sent them, by their questions from 1
+	answers map[int]middleware.Message // of the model, as the host sent them, by their questions
 }
 
 type jobKey struct{}
@@ -50,21 +48,14 @@ func (j *job) run() {
 		}
 		j.session.mu.Lock()
 		delete(j.session.running, j.sent.ID)
-		if j.stack != nil {
-			j.stack.jobs--
-			j.stack.release()
-		}
 		j.session.mu.Unlock()
 		end.ID = j.sent.ID
 		j.session.send(end)
 		j.cancel(nil)
 	}()
-	switch {
-	case j.unknown != "":
-		end = unknown(j.sent.ID, j.unknown)
-	case j.sent.Type == "validate":
+	if j.sent.Type == "validate" {
 		end = j.validate()
-	default:
+	} else {
 		end = j.step()
 	}
 }
@@ -92,13 +83,13 @@ func (j *job) step() sessionFrame {
 	if err != nil {
 		return j.failed(err)
 	}
-	end := sessionFrame{Type: "result", Status: middleware.ReportOf(resp, nil).Status, Report: eventful(resp.Report)}
-	end.Log = sentences(end.Report)
+	end := sessionFrame{Type: "result", Status: middleware.ReportOf(resp, nil).Status}
+	end.report(resp.Report)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i, m := range j.answers {
+	for n, m := range j.answers {
 		if reflect.DeepEqual(m, resp.Message) {
-			end.N = i + 1
+			end.N = n
 		}
 	}
 	if end.N == 0 || len(resp.Report.Attempts) > 1 { // the usage is the sum
@@ -109,8 +100,8 @@ func (j *job) step() sessionFrame {
 
 // failed returns the end of a job with an error. Its code is the word of the error's ErrorType.
 func (j *job) failed(err error) sessionFrame {
-	end := sessionFrame{Type: "error", Code: "failed", Message: err.Error(), Report: eventful(middleware.ReportOf(nil, err))}
-	end.Log = sentences(end.Report)
+	end := sessionFrame{Type: "error", Code: "failed", Message: err.Error()}
+	end.report(middleware.ReportOf(nil, err))
 	if typed := (interface{ ErrorType() string })(nil); j.ctx.Err() != nil {
 		end.Code = "cancelled"
 		if cause := context.Cause(j.ctx); cause != context.Canceled {
@@ -137,27 +128,18 @@ func withoutReport(r *middleware.Response) *middleware.Response {
 	return &own
 }
 
-// eventful returns the report if more happened than one valid answer that needed no repair.
-func eventful(r middleware.Report) *middleware.Report {
-	changed := func(v middleware.Verdict) bool { return !v.OK() || v.Unchecked || len(v.Changes)+len(v.Notes) > 0 }
-	if len(r.Attempts) == 0 && len(r.Notes) == 0 || len(r.Attempts) == 1 && len(r.Notes) == 0 && r.Attempts[0].Err == nil && len(r.Attempts[0].Issues)+r.Attempts[0].Rescued == 0 &&
-		!slices.ContainsFunc(r.Attempts[0].Verdicts, changed) {
-		return nil
-	}
-	return &r
-}
-
-// sentences returns the report for a log. It has names of tools and properties, and no values.
-func sentences(r *middleware.Report) (all []string) {
-	if r == nil {
-		return nil
-	}
+// report sets the report and its sentences, which have names of tools and properties and no values,
+// if more happened than one valid answer that needed no repair.
+func (f *sessionFrame) report(r middleware.Report) {
+	eventful := len(r.Attempts) > 1
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		say := func(format string, args ...any) {
-			all = append(all, fmt.Sprintf("attempt %d: ", i+1)+fmt.Sprintf(format, args...))
+			f.Log = append(f.Log, fmt.Sprintf("attempt %d: ", i+1)+fmt.Sprintf(format, args...))
 		}
+		eventful = eventful || a.Rescued > 0
 		for _, v := range a.Verdicts {
+			eventful = eventful || v.Unchecked || len(v.Notes) > 0
 			for _, c := range v.Changes {
 				say("%s was repaired: %s: %s", v.Call.Name, middleware.Issue{Pointer: c.Pointer}.Path(), c.By)
 			}
@@ -172,7 +154,10 @@ func sentences(r *middleware.Report) (all []string) {
 			say("the model call failed")
 		}
 	}
-	return append(all, r.Notes...)
+	f.Log = append(f.Log, r.Notes...)
+	if eventful || len(f.Log) > 0 {
+		f.Report = &r
+	}
 }
 
 // origin returns the mark of a message of the host: m2 is the third message of the step, a1 the
@@ -187,7 +172,10 @@ func askHost(ctx context.Context, req *middleware.Request) (*middleware.Response
 	n := j.ask(j.question(req))
 	for {
 		f, err := j.take(ctx, n)
-		switch {
+		switch e := f.Failure; {
+		case e != nil && (e.Status != 0 || e.InvalidToolCall):
+			return nil, &middleware.ModelError{StatusCode: e.Status, Code: e.Code, Output: e.Output, Message: e.Text, Err: e,
+				RetryAfter: time.Duration(e.RetryAfter * float64(time.Second))}
 		case err != nil:
 			return nil, err
 		case f.Type == "chunk":
@@ -199,13 +187,6 @@ func askHost(ctx context.Context, req *middleware.Request) (*middleware.Response
 					return nil, err
 				}
 			}
-		case f.Failure != nil:
-			e := f.Failure
-			if e.n = n; e.Status == 0 && !e.InvalidToolCall {
-				return nil, e
-			}
-			return nil, &middleware.ModelError{StatusCode: e.Status, Code: e.Code, Output: e.Output, Message: e.Text, Err: e,
-				RetryAfter: time.Duration(e.RetryAfter * float64(time.Second))}
 		case f.Response == nil:
 			return nil, middleware.ErrNoResponse
 		default:
@@ -213,8 +194,7 @@ func askHost(ctx context.Context, req *middleware.Request) (*middleware.Response
 			resp.Message.Native = origin("a", n)
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			j.answers = append(j.answers, make([]middleware.Message, n-len(j.answers))...) // rules have numbers too
-			j.answers[n-1] = resp.Message.Clone()
+			j.answers[n] = resp.Message.Clone()
 			if resp.FinishReason, err = wire.FinishReason(word, len(resp.Message.ToolCalls) > 0); err != nil {
 				resp.Report.Status = middleware.Invalid
 				return nil, &middleware.ModelError{Code: word, Err: err, Output: resp.Message.Text(), Response: resp}
@@ -226,10 +206,15 @@ func askHost(ctx context.Context, req *middleware.Request) (*middleware.Response
 
 // record writes an answer with calls to the file of the stack, as toolmend check reads it.
 func (j *job) record(req *middleware.Request, resp *middleware.Response) error {
-	if j.stack.record == nil || len(resp.Message.ToolCalls) == 0 {
+	if j.stack.record == "" || len(resp.Message.ToolCalls) == 0 {
 		return nil
 	}
-	return json.NewEncoder(j.stack.record).Encode(map[string]any{
+	f, err := openRecord(j.stack.record)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return json.NewEncoder(f).Encode(map[string]any{
 		"source": "lib", "id": fmt.Sprint(j.sent.Stack, "-", j.sent.ID), "time": time.Now().UTC(), "model": cmp.Or(resp.Model, req.Model),
 		"finish_reason": resp.FinishReason, "tools": append([]middleware.Tool{}, j.request.Tools...), "tool_calls": resp.Message.ToolCalls,
 	})
@@ -266,8 +251,8 @@ func (j *job) load() []middleware.Message {
 	if j.sent.Length == 0 {
 		return nil
 	}
-	f, err := j.take(j.ctx, j.ask(sessionFrame{Type: "load"}))
-	if err == nil && len(f.Messages) != j.sent.Length {
+	f, _ := j.take(j.ctx, j.ask(sessionFrame{Type: "load"}))
+	if len(f.Messages) != j.sent.Length { // or the job has ended already
 		j.cancel(fmt.Errorf("toolmend: the step has %d messages, got %d", j.sent.Length, len(f.Messages)))
 	}
 	for i := range f.Messages {
@@ -318,8 +303,8 @@ func (j *job) reply(f hostFrame) {
 	}
 }
 
-// take returns the next frame for question n. If ctx ends first, the host learns that its answer
-// is not needed.
+// take returns the next frame for question n, and its failure as the error. If ctx ends first, the
+// host learns that its answer is not needed.
 func (j *job) take(ctx context.Context, n int) (f hostFrame, err error) {
 	defer context.AfterFunc(ctx, func() {
 		j.mu.Lock()
@@ -336,5 +321,9 @@ func (j *job) take(ctx context.Context, n int) (f hostFrame, err error) {
 		j.some.Wait()
 	}
 	f, j.frames[n] = j.frames[n][0], j.frames[n][1:]
+	if f.Failure != nil {
+		f.Failure.n = n
+		return f, f.Failure
+	}
 	return f, nil
 }

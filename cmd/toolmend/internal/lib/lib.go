@@ -84,16 +84,11 @@ const maxRecent = 256
 
 // recent is a map that remembers at least the last half of maxRecent entries.
 type recent[V any] struct {
-	young, old map[string]V // no key is in both
-	drop       func(V)      // gets each value that leaves; nil does nothing
+	young, old map[string]V // a value in young is the newer one
 }
 
 func (r *recent[V]) put(key string, v V) {
-	r.remove(key)
 	if r.young == nil || len(r.young) == maxRecent/2 {
-		for old := range r.old {
-			r.remove(old)
-		}
 		r.young, r.old = map[string]V{}, r.young
 	}
 	r.young[key] = v
@@ -101,23 +96,15 @@ func (r *recent[V]) put(key string, v V) {
 
 // get returns the value of a key, and remembers it anew.
 func (r *recent[V]) get(key string) (v V, ok bool) {
-	if v, ok = r.young[key]; ok {
-		return v, true
-	}
-	if v, ok = r.old[key]; ok {
-		delete(r.old, key)
-		r.put(key, v)
+	if v, ok = r.young[key]; !ok {
+		if v, ok = r.old[key]; ok {
+			r.put(key, v)
+		}
 	}
 	return v, ok
 }
 
 func (r *recent[V]) remove(key string) {
-	for _, m := range []map[string]V{r.young, r.old} {
-		if v, ok := m[key]; ok {
-			delete(m, key)
-			if r.drop != nil {
-				r.drop(v)
-			}
-		}
-	}
+	delete(r.young, key)
+	delete(r.old, key)
 }

@@ -25,7 +25,7 @@ import (
 
 // host speaks with lib.Serve over pipes.
 type host struct {
-	out  *io.PipeWriter
+	out  io.WriteCloser
 	in   *bufio.Scanner
 	done chan error
 }
@@ -51,15 +51,21 @@ type frame struct {
 }
 
 func newHost(tb testing.TB) *host {
-	hostIn, theirOut := io.Pipe()
-	theirIn, hostOut := io.Pipe()
+	hostIn, theirOut, err := os.Pipe()
+	require.NoError(tb, err)
+	theirIn, hostOut, err := os.Pipe()
+	require.NoError(tb, err)
 	h := &host{out: hostOut, in: bufio.NewScanner(hostIn), done: make(chan error, 1)}
 	h.in.Buffer(nil, 1<<24)
 	go func() {
 		h.done <- lib.Serve(tb.Context(), "v1.2.3", theirIn, theirOut)
 		theirOut.Close()
 	}()
-	tb.Cleanup(func() { hostOut.Close() })
+	tb.Cleanup(func() {
+		for _, f := range []*os.File{hostOut, hostIn, theirIn} {
+			f.Close()
+		}
+	})
 	return h
 }
 
@@ -339,6 +345,13 @@ func TestRecord(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"tool_calls":[{"id":"c","name":"get","arguments":"{\"n\":\"1\"}"}]`)
+	require.Equal(t, []string{"get"}, readBack(t, file))
+
+	require.NoError(t, os.Rename(file, file+".1")) // as a program that rotates logs does
+	h.send(stepOf(3))
+	require.Equal(t, "ask", h.next(t).Type)
+	h.send(answer)
+	require.Equal(t, "result", h.next(t).Type)
 	require.Equal(t, []string{"get"}, readBack(t, file))
 }
 

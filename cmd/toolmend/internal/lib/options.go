@@ -35,25 +35,8 @@ var transportKeys = []string{"unreadable", "hold", "keep_alive", "reask_timeout"
 type openStack struct {
 	call      middleware.ModelCall
 	validator *argsvalidate.Validator
-	record    *os.File // nil: nothing is recorded
-	options   string   // as they came
-
-	jobs   int  // that run
-	closed bool // the session does not have it any more
-}
-
-// close closes the stack for new jobs. The mutex of the session is held.
-func (o *openStack) close() {
-	o.closed = true
-	o.release()
-}
-
-// release closes the file of a closed stack once no job of it runs. The mutex of the session is
-// held.
-func (o *openStack) release() {
-	if o.closed && o.jobs == 0 && o.record != nil {
-		_ = o.record.Close()
-	}
+	record    string // a file; "" means that nothing is recorded
+	options   string // as they came
 }
 
 // newStack returns the stack that the options of open mean. The keys of ownOptions are read here,
@@ -76,7 +59,7 @@ func newStack(text json.RawMessage) (*openStack, error) {
 	for _, own := range []string{"rules", "rule_timeout", "text_call", "answer", "record"} {
 		delete(values, own)
 	}
-	s, tools, err := serve.ReadSettings(plain(values).(map[string]any))
+	s, tools, err := serve.ReadSettings(values)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +80,7 @@ func newStack(text json.RawMessage) (*openStack, error) {
 	if err := v.Validate(); err != nil {
 		return nil, err
 	}
-	opened := &openStack{validator: argsvalidate.NewValidator(v), options: string(text)}
+	opened := &openStack{validator: argsvalidate.NewValidator(v), record: o.Record, options: string(text)}
 	l := s.Layers(opened.validator, tools)
 	if o.TextCall {
 		l[middleware.LayerTextCall] = textcall.New(textcall.Options{})
@@ -110,35 +93,23 @@ func newStack(text json.RawMessage) (*openStack, error) {
 		l[middleware.LayerAnswer] = answer.New(a)
 	}
 	if o.Record != "" {
-		if opened.record, err = os.OpenFile(o.Record, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
-			return nil, fmt.Errorf("record: %w", err)
+		f, err := openRecord(o.Record)
+		if err != nil {
+			return nil, err
 		}
+		_ = f.Close()
 	}
 	opened.call = l.Chain()(askHost)
 	return opened, nil
 }
 
-// plain returns a value of JSON as the writer of TOML takes it: with numbers of Go, without nulls.
-func plain(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, member := range v {
-			if v[key] = plain(member); member == nil {
-				delete(v, key)
-			}
-		}
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		n, _ := v.Float64()
-		return n
+// openRecord opens a file of the option record for one more line.
+func openRecord(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
 	}
-	return v
+	return f, nil
 }
 
 // hostRule has calls checked by the host.
@@ -175,14 +146,9 @@ func (r hostRule) rule() argsvalidate.Rule {
 func (r hostRule) ask(ctx context.Context, c *argsvalidate.Call, question sessionFrame) ([]middleware.Issue, error) {
 	j := jobOf(ctx)
 	question.Type, question.Rule, question.Call, question.Siblings = "rule", &r.index, &c.ToolCall, c.Siblings
-	n := j.ask(question)
-	f, err := j.take(ctx, n)
+	f, err := j.take(ctx, j.ask(question))
 	if err != nil {
 		return nil, err
-	}
-	if f.Failure != nil {
-		f.Failure.n = n
-		return nil, f.Failure
 	}
 	for _, note := range f.Notes {
 		c.Note(note)

@@ -1,7 +1,6 @@
 package lib
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -31,7 +31,6 @@ type Session struct {
 // as one line, on any goroutine.
 func New(release string, write func(line []byte)) *Session {
 	s := &Session{release: release, write: write, running: map[int64]*job{}}
-	s.stacks.drop = (*openStack).close
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -43,14 +42,11 @@ func (s *Session) Handle(line []byte) error {
 	err := json.Unmarshal(line, &f)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case err != nil && f.ID <= 0:
+	if err != nil && f.ID <= 0 { // the reader may have stopped in front of it
 		err = cmp.Or(json.Unmarshal(line, &struct{ ID *int64 }{&f.ID}), err)
-		if f.ID <= 0 {
-			return s.over(err)
-		}
-		fallthrough
-	case err != nil: // a value has the wrong type: the step of the frame ends, others go on
+	}
+	switch {
+	case err != nil && f.ID > 0: // a value has the wrong type: the step of the frame ends, others go on
 		err = fmt.Errorf("toolmend: %w", err)
 		if j := s.running[f.ID]; j != nil {
 			j.cancel(err)
@@ -58,6 +54,7 @@ func (s *Session) Handle(line []byte) error {
 			s.send(sessionFrame{Type: "error", ID: f.ID, Code: "frame", Message: err.Error()})
 		}
 		return nil
+	case err != nil:
 	case f.Type == "hello":
 		err = s.hello(f)
 	case !s.greeted:
@@ -110,13 +107,11 @@ func (s *Session) dispatch(f hostFrame) error {
 	default:
 		return fmt.Errorf("unknown type %q", f.Type)
 	}
-	opened, _ := s.stacks.get(f.Stack)
-	switch f.Type {
-	case "step", "validate":
-		s.start(f, opened)
-		return nil
-	case "open":
-		if opened != nil && opened.options == string(f.Options) { // each of the first steps opens it
+	opened, known := s.stacks.get(f.Stack)
+	tools, sent := s.sets.get(f.Stack + " " + f.Set)
+	switch {
+	case f.Type == "open":
+		if known && opened.options == string(f.Options) { // each of the first steps opens it
 			break
 		}
 		opened, err := newStack(f.Options)
@@ -125,34 +120,30 @@ func (s *Session) dispatch(f hostFrame) error {
 			break
 		}
 		s.stacks.put(f.Stack, opened)
-	case "close":
+	case f.Type == "close":
 		s.stacks.remove(f.Stack)
-	case "tools":
-		if opened == nil {
-			end = unknown(f.ID, "stack")
-			break
-		}
+	case !known:
+		end = unknown(f.ID, "stack")
+	case f.Type == "tools":
 		s.sets.put(f.Stack+" "+f.Set, f.Tools)
 		end.Notes = opened.validator.InspectTools(f.Tools) // compiles the schemas
+	case f.Set != "" && !sent:
+		end = unknown(f.ID, "set")
+	default:
+		if f.Set != "" {
+			f.Request.Tools = tools
+		}
+		s.start(f, opened)
+		return nil
 	}
 	s.send(end)
 	return nil
 }
 
-// start starts a job of a stack, which is nil if the session does not have it. s.mu is held.
+// start starts a job of a stack. s.mu is held.
 func (s *Session) start(f hostFrame, opened *openStack) {
-	j := &job{session: s, request: f.Request, stack: opened, frames: map[int][]hostFrame{}}
+	j := &job{session: s, sent: f, request: f.Request, stack: opened, frames: map[int][]hostFrame{}, answers: map[int]middleware.Message{}}
 	j.some.L = &j.mu
-	tools, ok := s.sets.get(f.Stack + " " + f.Set)
-	if f.Set != "" {
-		j.request.Tools = tools
-	}
-	if j.stack == nil {
-		j.unknown = "stack"
-	} else if j.stack.jobs++; f.Set != "" && !ok {
-		j.unknown = "set"
-	}
-	j.sent = f
 	j.request.Defer(j.load)
 	j.request.Native = &middleware.Native{Dialect: "host", Raw: string(f.CallIDs)} // a middleware looks for ids in it
 	j.ctx, j.cancel = context.WithCancelCause(context.WithValue(s.ctx, jobKey{}, j))
@@ -166,12 +157,9 @@ func unknown(id int64, kind string) sessionFrame {
 
 // send writes a frame.
 func (s *Session) send(f sessionFrame) {
-	var line bytes.Buffer
-	e := json.NewEncoder(&line) // ends with a line feed
-	e.SetEscapeHTML(false)
-	if err := e.Encode(f); err != nil { // a value of the host that is not JSON, such as a schema
-		line.Reset()
-		_ = e.Encode(sessionFrame{Type: "error", ID: f.ID, Code: "internal", Message: err.Error()})
+	line, err := rawjson.Marshal(f)
+	if err != nil { // a value of the host that is not JSON, such as a schema
+		line, _ = rawjson.Marshal(sessionFrame{Type: "error", ID: f.ID, Code: "internal", Message: err.Error()})
 	}
-	s.write(line.Bytes())
+	s.write(append(line, '\n'))
 }

@@ -1,17 +1,12 @@
 package lib
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -41,57 +36,30 @@ func TestHostThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestClosedStacks holds that the session forgets old stacks, and closes the file of a stack that it
-// does not have any more once no step of it runs.
-func TestClosedStacks(t *testing.T) {
+// TestManyStacks holds that the session remembers a bounded number of stacks, and those in use.
+func TestManyStacks(t *testing.T) {
 	t.Parallel()
-	ended := make(chan struct{}, 1)
-	s := New("", func(line []byte) {
-		if bytes.Contains(line, []byte(`"cancelled"`)) {
-			ended <- struct{}{}
-		}
-	})
+	s := New("", func([]byte) {})
+	defer s.cancel()
 	id := 0
 	send := func(format string, args ...any) {
 		id++
 		require.NoError(t, s.Handle(fmt.Appendf(nil, `{"id":%d,`+format+`}`, append([]any{id}, args...)...)))
 	}
-	open := func(name string, attempts int) *os.File {
-		send(`"type":"open","stack":%q,"options":{"attempts":%d,"record":%q}`, name, attempts, filepath.Join(t.TempDir(), "calls"))
-		opened, ok := s.stacks.get(name)
-		require.True(t, ok)
-		return opened.record
-	}
-	closed := func(f *os.File) bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		_, err := f.Stat()
-		return errors.Is(err, os.ErrClosed)
-	}
 	require.NoError(t, s.Handle([]byte(`{"type":"hello","versions":[1]}`)))
-	first := open("a", 2)
-	send(`"type":"step","stack":"a"`)
-	step := id
-	second := open("a", 3)
-	require.False(t, closed(first), "its step runs")
-	require.NoError(t, s.Handle(fmt.Appendf(nil, `{"type":"cancel","id":%d}`, step)))
-	<-ended
-	require.True(t, closed(first))
-	require.False(t, closed(second))
-	send(`"type":"close","stack":"a"`)
-	require.True(t, closed(second))
-
-	third := open("a", 2)
+	send(`"type":"open","stack":"a"`)
+	send(`"type":"open","stack":"b"`)
 	for i := range 2 * maxRecent {
 		send(`"type":"open","stack":"other%d"`, i)
-		send(`"type":"validate","stack":"a"`) // it is in use
+		send(`"type":"validate","stack":"a"`)
 	}
-	require.False(t, closed(third))
-	for i := range maxRecent {
-		send(`"type":"open","stack":"another%d"`, i)
-	}
-	require.Eventually(t, func() bool { return closed(third) }, 10*time.Second, time.Millisecond, "its last validation may run")
+	_, inUse := s.stacks.get("a")
+	_, idle := s.stacks.get("b")
+	require.Equal(t, []bool{true, false}, []bool{inUse, idle})
 	require.LessOrEqual(t, len(s.stacks.young)+len(s.stacks.old), maxRecent)
+	send(`"type":"close","stack":"a"`)
+	_, inUse = s.stacks.get("a")
+	require.False(t, inUse)
 }
 
 // blocked is a writer that waits until it is closed.

@@ -132,8 +132,8 @@ func AddRules(file string, o *argsvalidate.Options, upstream, client string, hoo
 	return located(file, doc, err)
 }
 
-// ReadSettings reads the settings for model calls out of values, which another program wrote, with the
-// rules for tools in the key tool. Keys, words and errors are the configuration file's.
+// ReadSettings reads the settings for model calls out of values, which another program wrote as JSON, with the
+// rules for tools in the key tool. A json.Number is a number. Keys, words and errors are the configuration file's.
 func ReadSettings(values map[string]any) (gateway.Settings, []gateway.ToolRule, error) {
 	upstream := map[string]any{"url": "http://options"}
 	top := map[string]any{"upstream": []any{upstream}}
@@ -148,11 +148,11 @@ func ReadSettings(values map[string]any) (gateway.Settings, []gateway.ToolRule, 
 			top[key] = value
 		}
 	}
-	doc, err := toml.Marshal(top)
-	if err != nil {
+	var doc bytes.Buffer
+	if err := toml.NewEncoder(&doc).SetMarshalJSONNumbers(true).Encode(top); err != nil {
 		return gateway.Settings{}, nil, err
 	}
-	c, err := decodeConfig("options", doc)
+	c, err := decodeConfig("options", doc.Bytes())
 	if err == nil {
 		err = c.Validate()
 	}
