@@ -12,12 +12,15 @@ func Borrow(text string, limits Limits, use func(*Doc)) error {
 	return BorrowKnown(text, limits, nil, use)
 }
 
-// BorrowKnown is Borrow for a text of which a part was scanned before. For each array that is a
-// member of the root, known gets its key, with quotes, and the offset of its bracket. It returns how many
-// bytes the bracket and the elements that were scanned before have, up to the end of the last of
-// them. The Value of the array has only the elements after those.
+// maxKnownDepth is the depth of an array that is a member of an element of a member of the root.
+const maxKnownDepth = 4
+
+// BorrowKnown is Borrow for a text of which a part was scanned before. For each array that is not nested deeper
+// than maxKnownDepth, known gets its key, with quotes, or "", the offset of its bracket and its depth, which is 2
+// for a member of the root. It returns how many bytes the bracket and the elements that were scanned before have, up
+// to the end of the last of them. The Value of the array has only the elements after those.
 // known nil means that nothing was scanned before.
-func BorrowKnown(text string, limits Limits, known func(key string, at int) int, use func(*Doc)) error {
+func BorrowKnown(text string, limits Limits, known func(key string, at, depth int) int, use func(*Doc)) error {
 	limits = limits.WithDefaults()
 	if len(text) > limits.Bytes {
 		_, err := Parse(text, limits)

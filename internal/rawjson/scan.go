@@ -45,7 +45,7 @@ type scanner struct {
 	open   int32 // the innermost open container, -1 for none
 	depth  int
 
-	known func(key string, at int) int // see BorrowKnown
+	known func(key string, at, depth int) int // see BorrowKnown
 }
 
 // OnScan is called with each text that is about to be scanned. It is nil but in
@@ -136,8 +136,8 @@ func (s *scanner) container(i int32, closer byte) (ended bool, err error) {
 		return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
 	}
 	s.open = i
-	if n := &s.doc.nodes[i]; closer == ']' && n.parent == 0 && s.known != nil {
-		if bytes := s.known(s.text[n.keyStart:n.keyEnd], s.pos); bytes > 0 {
+	if n := &s.doc.nodes[i]; closer == ']' && s.depth <= maxKnownDepth && s.known != nil {
+		if bytes := s.known(s.text[n.keyStart:n.keyEnd], s.pos, s.depth); bytes > 0 {
 			s.pos += bytes
 			return true, nil // the last of these elements has ended
 		}

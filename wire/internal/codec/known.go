@@ -33,11 +33,11 @@ type Input struct {
 // elements that are not known.
 func (in *Input) Borrow(dialect, messages string, use func(object rawjson.Value) error) (err error) {
 	in.dialect, in.Deferred = dialect, in.Defer && messages != ""
-	var known func(key string, at int) int
+	var known func(key string, at, depth int) int
 	if in.Known != nil && messages != "" && len(in.Raw) <= maxKnown {
-		known = func(key string, at int) int {
-			isTools := key == `"tools"`
-			if len(in.lists) == maxLists || !isTools && !(in.Deferred && key == `"`+messages+`"`) {
+		known = func(key string, at, depth int) int {
+			isTools := isToolList(key, depth)
+			if len(in.lists) == maxLists || !isTools && !(in.Deferred && depth == 2 && key == `"`+messages+`"`) {
 				return 0
 			}
 			l := in.find(isTools, at)
@@ -54,6 +54,11 @@ func (in *Input) Borrow(dialect, messages string, use func(object rawjson.Value)
 		return fmt.Errorf("%w: %w", ErrShape, e)
 	}
 	return err
+}
+
+// isToolList reports whether an array is a list of tools, by its key and depth. Gemini's lists are in elements of one.
+func isToolList(key string, depth int) bool {
+	return depth == 2 && key == `"tools"` || depth == 4 && (key == `"functionDeclarations"` || key == `"function_declarations"`)
 }
 
 // find returns what is known of the list at an offset of the body. Of messages, each mark has the sum
@@ -102,8 +107,11 @@ func (in *Input) list(v rawjson.Value) *knownList {
 	return nil
 }
 
-// Tools returns the known tools at the beginning of a list. Nothing in them may be modified.
+// Tools returns the known tools at the beginning of a list. Nothing in them may be modified. in may be nil.
 func (in *Input) Tools(list rawjson.Value) []middleware.Tool {
+	if in == nil {
+		return nil
+	}
 	if l := in.list(list); l != nil {
 		return l.tools
 	}

@@ -32,8 +32,11 @@ type request struct {
 func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 	var h request
 	err := in.Borrow(dialect, "contents", func(root rawjson.Value) error {
-		err := h.read(root)
+		err := h.read(root, in)
 		if err == nil {
+			for element := range root.Get("tools").Each() {
+				in.Keep(on.Get(element, listKey), nil, readTool)
+			}
 			in.Keep(root.Get("contents"), nil, nil)
 		}
 		return err
@@ -41,14 +44,14 @@ func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 	return new(h.is), err // nothing else of h is kept
 }
 
-// read reads the object that a body is. The tools come first, because they decide which calls
+// read reads the object that a body is. in is nil for all of a body. The tools come first, because they decide which calls
 // are built-in ones.
-func (h *request) read(root rawjson.Value) error {
+func (h *request) read(root rawjson.Value, in *codec.Input) error {
 	if !on.Get(root, "contents").Exists() {
 		return codec.Shapef("no object with contents")
 	}
 	h.replyRole = "user"
-	if err := h.readTools(root); err != nil {
+	if err := h.readTools(root, in); err != nil {
 		return err
 	}
 	if err := readSettings(root, &h.is); err != nil {
@@ -125,7 +128,7 @@ func (f Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 // edit returns the text of doc with what differs in req.
 func edit(doc *rawjson.Doc, _, req *middleware.Request) (string, error) {
 	var h request
-	if err := h.read(doc.Root()); err != nil {
+	if err := h.read(doc.Root(), nil); err != nil {
 		return "", err
 	}
 	if req.Model != "" {

@@ -24,7 +24,7 @@ const (
 // Tools of the provider come first in the neutral list, in the order of their
 // elements. The functions of all elements follow, so that a tool that a middleware
 // appends follows a function.
-func (h *request) readTools(root rawjson.Value) error {
+func (h *request) readTools(root rawjson.Value, in *codec.Input) error {
 	list, err := on.List(root, "tools", rawjson.Object)
 	if err != nil {
 		return err
@@ -41,6 +41,7 @@ func (h *request) readTools(root rawjson.Value) error {
 		if err != nil {
 			return err
 		}
+		declared = append(in.Tools(on.Get(element, listKey)), declared...)
 		functions, functionsAt = append(functions, declared...), append(functionsAt, slices.Repeat([]int{i}, len(declared))...)
 	}
 	h.is.Tools, h.toolsAt = append(h.is.Tools, functions...), append(h.toolsAt, functionsAt...)
