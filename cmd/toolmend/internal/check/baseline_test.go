@@ -2,7 +2,6 @@ package check
 
 import (
 	"encoding/json"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -224,11 +223,7 @@ func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
 	s, err := parse([]string{"-"})
 	require.NoError(t, err)
 	j := report.NewChecker(s.verdict)
-	for lines := recorded.NewReader(file, f); ; {
-		l, err := lines.Next()
-		if err == io.EOF {
-			return good, bad
-		}
+	for l, err := range recorded.NewReader(file, f).All() {
 		require.NoError(t, err)
 		turns, err := l.Turns(sets)
 		require.NoError(t, err)
@@ -245,4 +240,5 @@ func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
 			good = append(good, o)
 		}
 	}
+	return good, bad
 }

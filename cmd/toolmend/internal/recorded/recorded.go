@@ -75,9 +75,10 @@ type Line struct {
 	N    int // from 1
 	Text []byte
 
-	value rawjson.Value // of Text, if it was parsed
-	turn  *Turn         // of a session that was read to its end
-	skip  Skipped       // it was read as part of a session
+	value   rawjson.Value // of Text, if it was parsed
+	turn    *Turn         // of a session that was read to its end
+	skip    Skipped       // it was read as part of a session
+	unended bool          // the file ends in it
 }
 
 // Error is a line that could not be read.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -221,11 +220,7 @@ func TestRecordedExchanges(t *testing.T) {
 			require.NoError(t, err)
 			defer f.Close()
 			calls := 0
-			for r := recorded.NewReader(name, f); ; {
-				l, err := r.Next()
-				if err == io.EOF {
-					break
-				}
+			for l, err := range recorded.NewReader(name, f).All() {
 				require.NoError(t, err)
 				calls += look(t, l)
 			}
