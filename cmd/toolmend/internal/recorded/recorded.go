@@ -17,9 +17,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -37,8 +37,10 @@ type Turn struct {
 	Limits   middleware.Request      // ToolChoice, AllowedTools and NoParallelCalls of the request; zero if they were not recorded
 	Calls    []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
 	Finish   middleware.FinishReason // "" where it was not recorded, and of a second choice
-	Served   *Served                 // nil of a line that no gateway wrote
-	Outcomes []Outcome               // of Calls, as far as the log has them
+	// Served is what `toolmend serve --record` writes beside the calls: a step with one
+	// attempt, which has no calls. It is nil of a line that no gateway wrote.
+	Served   *report.Step
+	Outcomes []Outcome // of Calls, as far as the log has them
 	// NoTools means that the tools that the model had are not known. Tools has the names of
 	// those that are called then, without schemas.
 	NoTools bool
@@ -48,25 +50,6 @@ type Turn struct {
 
 	key  string
 	rest []byte // of the arguments of the first call
-}
-
-// Served is what `toolmend serve --record` writes beside the calls of an attempt.
-type Served struct {
-	Time     time.Time // of the start of the exchange
-	Mode     string
-	Client   string
-	Format   string
-	Path     string
-	Attempt  int  // from 1
-	Attempts int  // of the exchange
-	Final    bool // the client got this answer
-	Status   middleware.Status
-	Error    string // a status or a word
-	Duration time.Duration
-	Usage    middleware.Usage
-	Issues   []middleware.Issue   // of the message: why it is neither a call nor an answer
-	Answer   *middleware.Message  // with the record's content, else nil
-	Replies  []middleware.Message // likewise
 }
 
 // Line is one line of a file, not yet understood.
@@ -135,9 +118,6 @@ func (l Line) Turns(sets *Toolsets) ([]Turn, error) {
 		if turns[i].NoTools {
 			sets.complete(&turns[i])
 		}
-	}
-	if err == nil && len(turns) == 0 {
-		err = SkippedNoCalls
 	}
 	var skipped Skipped
 	var e *Error
