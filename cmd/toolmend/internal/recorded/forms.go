@@ -73,8 +73,9 @@ func (s sign) on(v rawjson.Value) bool {
 	return at.Str() == s.text
 }
 
-// forms are the forms, in the order in which they are tried. Recorded turns, which have
-// their calls at the top, are not among them.
+// forms are the forms, in the order in which they are tried: behind the ones of programs,
+// which programs.go puts in front. Recorded turns, which have their calls at the top, are not
+// among them.
 var forms = []form{
 	exchange,
 	// Anthropic, platform.claude.com/docs/en/api/retrieving-message-batch-results.
@@ -104,7 +105,7 @@ var exchange = form{
 // bare is the form of a response alone.
 var bare = form{answer: []string{""}}
 
-// formOf returns the form of a record; nil if it has none of programs and forms. A record with
+// formOf returns the form of a record; nil if it has none. A record with
 // messages is a conversation, unless a form is known by its messages: other members prove less.
 // In the same way a record with the request of a model and a response is an exchange.
 func formOf(v rawjson.Value) *form {
@@ -114,15 +115,13 @@ func formOf(v rawjson.Value) *form {
 		req := find(v, "request")
 		isExchange = firstAt(firstAt(req, []string{"body", ""}), []string{"messages", "contents", "input"}).Exists()
 	}
-	for _, table := range [][]form{programs, forms} {
-		for i := range table {
-			f := &table[i]
-			if f.across && (hasMessages && !f.messages || isExchange && !f.exchange) {
-				continue
-			}
-			if f.fits(v) {
-				return f
-			}
+	for i := range forms {
+		f := &forms[i]
+		if f.across && (hasMessages && !f.messages || isExchange && !f.exchange) {
+			continue
+		}
+		if f.fits(v) {
+			return f
 		}
 	}
 	return nil
@@ -142,17 +141,15 @@ func (f *form) fits(v rawjson.Value) bool {
 // it has none of any. That a member is absent does not count.
 func nearest(v rawjson.Value) (name string) {
 	best := 0.0
-	for _, table := range [][]form{programs, forms} {
-		for _, f := range table {
-			n := 0
-			for _, any := range f.has {
-				if slices.ContainsFunc(any, func(s sign) bool { return !s.not && s.on(v) }) {
-					n++
-				}
+	for _, f := range forms {
+		n := 0
+		for _, any := range f.has {
+			if slices.ContainsFunc(any, func(s sign) bool { return !s.not && s.on(v) }) {
+				n++
 			}
-			if share := float64(n) / float64(max(len(f.has), 1)); share > best {
-				best, name = share, f.name
-			}
+		}
+		if share := float64(n) / float64(max(len(f.has), 1)); share > best {
+			best, name = share, f.name
 		}
 	}
 	return name
@@ -162,8 +159,9 @@ func nearest(v rawjson.Value) (name string) {
 // API and exports of traces do. Below maxLists lists in each other it looks for no more.
 func records(v rawjson.Value) []rawjson.Value { return recordsIn(v, maxLists) }
 
-// maxLists is more than the four lists in each other that exports have. Each may copy what is in it.
-const maxLists = 16
+// maxLists is how many lists in each other are read. Exports have four, and the trees of
+// LangSmith a few more. Each may copy what is in it.
+const maxLists = 32
 
 func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
 	if attributes := v.Get("attributes"); attributes.Exists() {

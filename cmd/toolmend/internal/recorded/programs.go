@@ -16,12 +16,10 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// programs are the forms that programs write, with what reads their records. They are tried
-// before forms. A form is recognised by members that only it has.
-var programs []form
-
-func init() { // the readers use the table
-	programs = []form{
+// init puts the forms that programs write in front of the others, with what reads their
+// records: the readers use the table. A form is recognised by members that only it has.
+func init() {
+	programs := []form{
 		{name: "Codex rollout", has: signs("payload type=session_meta|type=response_item|type=turn_context|type=event_msg|type=compacted"), lines: true, read: (*session).codex},
 		{name: "Codex rollout", has: signs("record_type"), lines: true},
 		{name: "Codex rollout", has: signs("session items"), lines: true, read: messagesAt("items")},
@@ -140,6 +138,7 @@ func init() { // the readers use the table
 			f.exchange = f.exchange || s.in == "request"
 		}
 	}
+	forms = append(programs, forms...)
 }
 
 // messagesAt returns what reads the messages at the first of some places that is there.
@@ -177,13 +176,19 @@ func firstOf(list rawjson.Value) rawjson.Value {
 
 // each reads the records in a list.
 func (s *session) each(list rawjson.Value) {
+	s.lists++
 	for v := range list.Each() {
-		for _, r := range records(v) {
-			if !s.record(r) && mayHoldCall(r.Raw()) {
+		for _, r := range recordsIn(v, maxLists-s.lists) {
+			switch {
+			case s.lists <= maxLists && s.record(r) || !mayHoldCall(r.Raw()):
+			case s.lists > maxLists:
+				s.fail(fmt.Errorf("a record that may have calls, in more than %d lists in each other", maxLists))
+			default:
 				s.fail(errors.New("a record in a list that may have calls, in no form that is read: its members are " + membersOf(r)))
 			}
 		}
 	}
+	s.lists--
 }
 
 // modelPlaces are where records have the name of the model.

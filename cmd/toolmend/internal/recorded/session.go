@@ -17,6 +17,7 @@ import (
 // conversation, or of the lines of a file.
 type session struct {
 	line     int // of the record that is read
+	lists    int // that this record is in
 	file     string
 	form     *form            // of the record that is read
 	seen     map[callKey]bool // calls of all files of a command; nil: a repeat counts
