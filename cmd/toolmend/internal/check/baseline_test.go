@@ -195,7 +195,7 @@ func TestBaselineAlarms(t *testing.T) {
 }
 
 // resampled draws turns with replacement: invalid ones with that probability.
-func resampled(r *rand.Rand, good, bad []outcomeOf, turns int, rate float64) (sum turnRate) {
+func resampled(r *rand.Rand, good, bad []turnRate, turns int, rate float64) (sum turnRate) {
 	limit := uint64(rate * (1 << 32))
 	for range turns {
 		x := r.Uint64()
@@ -210,12 +210,12 @@ func resampled(r *rand.Rand, good, bad []outcomeOf, turns int, rate float64) (su
 
 // recordedOutcomes returns the outcomes of the recorded turns that were
 // validated. Without recordings they are made up.
-func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
+func recordedOutcomes(t *testing.T) (good, bad []turnRate) {
 	t.Helper()
 	file := filepath.Join("..", "..", "..", "..", "..", "shared", "data", "recorded", "tau-bench.jsonl.gz")
 	f, err := os.Open(file)
 	if err != nil {
-		return []outcomeOf{{validated: true}}, []outcomeOf{{validated: true, asSent: true}, {validated: true, asSent: true, final: true}}
+		return []turnRate{{Turns: 1}}, []turnRate{{Turns: 1, AsSent: 1}, {Turns: 1, AsSent: 1, Final: 1}}
 	}
 	defer f.Close()
 	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(file))
@@ -229,14 +229,14 @@ func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
 		require.NoError(t, err)
 		calls, err := j.Check(t.Context(), turns[0].Tools, turns[0].Finish, turns[0].Calls...)
 		require.NoError(t, err)
-		var o outcomeOf
+		var o turnRate
 		for i := range calls {
 			o = o.with(&calls[i])
 		}
 		switch {
-		case o.asSent:
+		case o.AsSent > 0:
 			bad = append(bad, o)
-		case o.validated:
+		case o.Turns > 0:
 			good = append(good, o)
 		}
 	}
