@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -110,9 +109,9 @@ func (t tally) percent() string {
 
 // describe names the type that a property declares.
 func describe(p rawjson.Value) string {
-	kind := p.Get("type")
-	if kind.Kind() == rawjson.String && slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object", "null"}, kind.Str()) {
-		return kind.Str()
+	kind := p.Get("type").Str()
+	if _, known := view.KindNamed(kind); known {
+		return kind
 	}
 	return "property"
 }
