@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	display "github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -37,7 +38,7 @@ type form struct {
 // sign is something that a record has, or does not have.
 type sign struct {
 	in, member string // the place of an object, and the name of its member
-	text       string // what is there; "": anything; a * at the begin or the end is any text
+	text       string // what is there, where * is any text; "": anything
 	not        bool
 }
 
@@ -63,14 +64,10 @@ func (s sign) on(v rawjson.Value) bool {
 		v = find(v, s.in)
 	}
 	at := enter(v, s.member)
-	begin, end, open := strings.Cut(s.text, "*")
-	switch {
-	case s.text == "":
+	if s.text == "" {
 		return (at.Exists() && at.Kind() != rawjson.Null) != s.not
-	case open:
-		return at.Kind() == rawjson.String && strings.HasPrefix(at.Str(), begin) && strings.HasSuffix(at.Str(), end)
 	}
-	return at.Str() == s.text
+	return at.Kind() == rawjson.String && display.Match(s.text, at.Str())
 }
 
 // forms are the forms, in the order in which they are tried: behind the ones of programs,
@@ -156,14 +153,8 @@ func nearest(v rawjson.Value) (name string) {
 }
 
 // records returns the records in a line: the line, or what it has in lists, as pages of an
-// API and exports of traces do. Below maxLists lists in each other it looks for no more.
-func records(v rawjson.Value) []rawjson.Value { return recordsIn(v, maxLists) }
-
-// maxLists is how many lists in each other are read. Exports have four, and the trees of
-// LangSmith a few more. Each may copy what is in it.
-const maxLists = 32
-
-func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
+// API and exports of traces do. Below that many lists in each other it looks for no more.
+func records(v rawjson.Value, lists int) (out []rawjson.Value) {
 	if attributes := v.Get("attributes"); attributes.Exists() {
 		if in, ok := jsonIn(string(appendAny(nil, attributes))); ok {
 			v = in
@@ -174,7 +165,7 @@ func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
 		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "data/spans", "runs", "interactions"} {
 			if list := placeAt(v, key); list.Kind() == rawjson.Array {
 				for e := range list.Each() {
-					out = append(out, recordsIn(e, lists-1)...)
+					out = append(out, records(e, lists-1)...)
 				}
 			}
 		}
@@ -184,6 +175,10 @@ func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
 	}
 	return out
 }
+
+// maxLists is how many lists in each other are read. Exports have four, and the trees of
+// LangSmith a few more. Each may copy what is in it.
+const maxLists = 32
 
 // appendAny appends the JSON that a value of OTLP stands for: an AnyValue or a list of
 // attributes (opentelemetry.io/docs/specs/otlp, JSON Protobuf Encoding). Any other JSON
@@ -311,8 +306,10 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 		if len(m.ToolCalls) == 0 {
 			continue
 		}
-		t := Turn{Model: cmp.Or(asked.Model, resp.Model), Tools: asked.Tools, Calls: asLogged(m.ToolCalls)}
-		t.Limits = onlyLimits(*asked)
+		t := Turn{
+			Model: cmp.Or(asked.Model, resp.Model), Tools: asked.Tools, Limits: onlyLimits(*asked),
+			Calls: asLogged(m.ToolCalls), Outcomes: make([]Outcome, len(m.ToolCalls)),
+		}
 		if slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
 			return !slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
 		}) {
@@ -387,7 +384,7 @@ func toolsOf(list string) []middleware.Tool {
 var toolPlaces = []string{
 	"tools", "toolConfig/tools", "gen_ai.tool.definitions", "llm/tools", "llm/request/functions", "ai.prompt.tools",
 	"extra/invocation_params/tools", "extra/invocation_params/functions", "inputs/tools", "config/tools",
-	"info/environment_info/tool_defs", "environment_info/tool_defs", "metadata/ai.prompt.tools", "metadata/attributes/ai.prompt.tools",
+	"input/tools", "info/environment_info/tool_defs", "environment_info/tool_defs", "metadata/ai.prompt.tools", "metadata/attributes/ai.prompt.tools",
 	"tool_definitions", "properties/$ai_tools",
 }
 

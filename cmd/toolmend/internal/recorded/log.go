@@ -59,7 +59,7 @@ func (s *session) takes(v rawjson.Value) bool {
 	if v.Kind() != rawjson.Object || isRecorded(v) || v.Get("ref").Exists() && v.Get("tools").Exists() {
 		return false
 	}
-	list := records(v)
+	list := records(v, maxLists)
 	across := false
 	for _, r := range list {
 		f := formOf(r)

@@ -59,15 +59,8 @@ func init() {
 		{name: "span of MLflow", has: signs("mlflow.spanType")}, // repeats the calls
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span span_data/type=generation"), read: messagesAt("span_data/output")},
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span|object=trace id")}, // likewise
-		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"), read: func(s *session, v rawjson.Value) {
-			defer func(before []middleware.Tool) { s.tools = before }(s.tools)
-			if found := toolsIn.Get(thin(find(v, "input"))); found != nil {
-				s.tools = found
-			}
-			for _, key := range []string{"preferred_output", "non_preferred_output", "chosen", "rejected", "completion"} {
-				s.messages(v.Get(key))
-			}
-		}},
+		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"),
+			read: messagesAt("preferred_output", "non_preferred_output", "chosen", "rejected", "completion")},
 		{name: "tau2 results", has: signs("simulations"), read: recordsAt("simulations")},
 		{name: "tau-bench results", has: signs("task_id traj"), read: messagesAt("traj")},
 		{name: "Inspect log", has: signs("eval samples"), read: recordsAt("samples")},
@@ -141,9 +134,13 @@ func init() {
 	forms = append(programs, forms...)
 }
 
-// messagesAt returns what reads the messages at the first of some places that is there.
+// messagesAt returns what reads the messages at some places.
 func messagesAt(places ...string) func(*session, rawjson.Value) {
-	return func(s *session, v rawjson.Value) { s.messages(firstAt(v, places)) }
+	return func(s *session, v rawjson.Value) {
+		for _, place := range places {
+			s.messages(find(v, place))
+		}
+	}
 }
 
 // recordsAt returns what reads the records in lists.
@@ -178,7 +175,7 @@ func firstOf(list rawjson.Value) rawjson.Value {
 func (s *session) each(list rawjson.Value) {
 	s.lists++
 	for v := range list.Each() {
-		for _, r := range recordsIn(v, maxLists-s.lists) {
+		for _, r := range records(v, maxLists-s.lists) {
 			switch {
 			case s.lists <= maxLists && s.record(r) || !mayHoldCall(r.Raw()):
 			case s.lists > maxLists:

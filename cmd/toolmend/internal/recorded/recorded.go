@@ -40,7 +40,7 @@ type Turn struct {
 	// Served is what `toolmend serve --record` writes beside the calls: a step with one
 	// attempt, which has no calls. It is nil of a line that no gateway wrote.
 	Served   *report.Step
-	Outcomes []Outcome // of Calls, as far as the log has them
+	Outcomes []Outcome // of Calls, one each; nil of a recorded turn
 	// NoTools means that the tools that the model had are not known. Tools has the names of
 	// those that are called then, without schemas.
 	NoTools bool
@@ -119,9 +119,7 @@ func (l Line) Turns(sets *Toolsets) ([]Turn, error) {
 			sets.complete(&turns[i])
 		}
 	}
-	var skipped Skipped
-	var e *Error
-	if err != nil && !errors.As(err, &skipped) && (!errors.As(err, &e) || e.Line == 0) {
+	if _, skipped := err.(Skipped); err != nil && !skipped {
 		err = &Error{File: l.File, Line: l.N, Err: err}
 	}
 	return turns, err
@@ -148,7 +146,7 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		return nil, errors.New("tool_calls is " + article(calls.Kind()) + ", which is not expected there")
 	}
 	skipped := SkippedUnknown
-	for _, r := range records(v) {
+	for _, r := range records(v, maxLists) {
 		f := cmp.Or(formOf(r), &bare)
 		found, failed := f.turns(r, sets)
 		switch kind, isSkipped := failed.(Skipped); {

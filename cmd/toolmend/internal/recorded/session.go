@@ -192,7 +192,7 @@ func (s *session) take() (out []Turn) {
 			SomeTools(s.tools).complete(t)
 		}
 		for i, c := range t.Calls {
-			if i < len(t.Outcomes) && c.ID != "" && s.outcomes[c.ID] != "" {
+			if c.ID != "" && s.outcomes[c.ID] != "" {
 				t.Outcomes[i] = s.outcomes[c.ID]
 			}
 		}
@@ -489,11 +489,7 @@ func (s *session) adopt(turns []Turn, err error) {
 		}
 		kept.Calls, kept.Outcomes, kept.Line = nil, nil, s.line
 		for i, c := range t.Calls {
-			outcome := Outcome("")
-			if i < len(t.Outcomes) {
-				outcome = t.Outcomes[i]
-			}
-			s.append(&kept, c, outcome)
+			s.append(&kept, c, t.Outcomes[i])
 		}
 		s.turns = append(s.turns, &kept)
 	}

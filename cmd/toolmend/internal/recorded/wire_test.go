@@ -101,8 +101,9 @@ func TestDialects(t *testing.T) {
 	for name, d := range dialects {
 		want := recorded.Turn{
 			ID: "e1", Model: d.model, Finish: middleware.FinishToolCalls,
-			Tools: []middleware.Tool{{Name: "add", Parameters: []byte(schema)}},
-			Calls: []middleware.ToolCall{{ID: d.id, Name: "add", Arguments: `{"x": 1.0}`}},
+			Tools:    []middleware.Tool{{Name: "add", Parameters: []byte(schema)}},
+			Calls:    []middleware.ToolCall{{ID: d.id, Name: "add", Arguments: `{"x": 1.0}`}},
+			Outcomes: []recorded.Outcome{""},
 		}
 		for framing, body := range map[string]string{"whole": d.whole, "streamed": d.streamed, "streamed with CRLF": strings.ReplaceAll(d.streamed, "\n", "\r\n")} {
 			for _, path := range []string{"", d.path, "/gateway" + d.path + "?key=x", "/elsewhere"} {
