@@ -159,7 +159,7 @@ func (s *session) again(c middleware.ToolCall, tools []middleware.Tool) {
 	}
 }
 
-// take reads the turns with calls that s has collected, and forgets them.
+// take returns the turns with calls that s has collected. It is called once.
 func (s *session) take() (out []Turn) {
 	read := map[string]bool{}
 	for _, t := range s.turns {
@@ -199,7 +199,6 @@ func (s *session) take() (out []Turn) {
 		t.Session, t.key, t.rest = t.Session || s.session, "", nil
 		out = append(out, *t)
 	}
-	s.turns, s.late, s.byKey, s.byID, s.open = nil, nil, map[string]*Turn{}, map[string]place{}, nil
 	return out
 }
 
