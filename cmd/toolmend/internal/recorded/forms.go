@@ -240,14 +240,9 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		switch {
 		case len(found) > 0 || failed != nil:
 			turns, err = found, failed
-		case f.history:
-			err = nil
-		case answer.Kind() == rawjson.String && !f.whole, answer.Kind() == rawjson.Array, answer.Get("role").Exists():
+		case f.history, answer.Kind() == rawjson.String && !f.whole, answer.Kind() == rawjson.Array, answer.Get("role").Exists():
 			err = nil // an answer of text
 		}
-	}
-	if err != nil && len(turns) == 0 {
-		return nil, err
 	}
 	for i := range turns {
 		t := &turns[i]

@@ -17,11 +17,10 @@ type Log struct{ seen map[callKey]bool }
 // NewLog returns a Log that has read nothing.
 func NewLog() *Log { return &Log{map[callKey]bool{}} }
 
-// Reader returns a reader as NewReader does.
+// Reader returns a reader of r, whose lines are said to come from file.
+// gzip is undone, whatever the file is called.
 func (g *Log) Reader(file string, r io.Reader) *Reader {
-	out := NewReader(file, r)
-	out.session.seen = g.seen
-	return out
+	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, g.seen)}
 }
 
 // look reads a line that belongs to the session, or leaves it as it is.

@@ -216,11 +216,7 @@ func (s *session) record(v rawjson.Value) bool {
 	if f.read != nil {
 		f.read(s, v)
 	} else if len(f.answer) > 0 {
-		turns, err := f.turns(v, nil)
-		if _, skipped := err.(Skipped); skipped {
-			err = nil
-		}
-		s.adopt(turns, err)
+		s.adopt(f.turns(v, nil))
 	}
 	return true
 }
@@ -553,7 +549,7 @@ func (s *session) http(v rawjson.Value) {
 	status := text(firstAt(v, []string{"response/status/code", "response/status", "response/status_code"}))
 	in, _ = jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote(path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
 	turns, err := exchange.turns(in, nil)
-	if _, skipped := err.(Skipped); skipped || !ours && !mayHoldCall(request) && !mayHoldCall(response) {
+	if !ours && !mayHoldCall(request) && !mayHoldCall(response) {
 		err = nil
 	}
 	s.adopt(turns, err)

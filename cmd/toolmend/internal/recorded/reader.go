@@ -28,11 +28,8 @@ type Reader struct {
 	session *session
 }
 
-// NewReader returns a reader of r, whose lines are said to come from file.
-// gzip is undone, whatever the file is called.
-func NewReader(file string, r io.Reader) *Reader {
-	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, map[callKey]bool{})}
-}
+// NewReader returns the reader of a file that is the whole log. See Log.Reader.
+func NewReader(file string, r io.Reader) *Reader { return NewLog().Reader(file, r) }
 
 // All yields the lines that are not blank, without their ends. The Text of a line is the
 // caller's. Lines that belong together, as those of a session of an agent, are read to the

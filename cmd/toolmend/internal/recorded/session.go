@@ -474,10 +474,10 @@ func (s *session) blocks(v rawjson.Value) {
 	}
 }
 
-// adopt adds turns that were read in another way.
+// adopt adds turns that were read in another way, and keeps the error unless it is a Skipped.
 func (s *session) adopt(turns []Turn, err error) {
 	s.added++
-	if err != nil {
+	if _, skipped := err.(Skipped); err != nil && !skipped {
 		s.fail(err)
 	}
 	for _, t := range turns {
