@@ -420,12 +420,7 @@ func find(v rawjson.Value, place string) rawjson.Value {
 }
 
 // enter returns a member of an object, or the first element of a list.
-func enter(v rawjson.Value, key string) rawjson.Value {
-	if key == "0" && v.Kind() == rawjson.Array {
-		return firstOf(v)
-	}
-	return v.Get(key)
-}
+func enter(v rawjson.Value, key string) rawjson.Value { return v.At("/" + key) }
 
 // decoded returns a value, or the JSON in a text.
 func decoded(v rawjson.Value) rawjson.Value {

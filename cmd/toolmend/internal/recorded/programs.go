@@ -163,14 +163,6 @@ func (s *session) single(v rawjson.Value) {
 	s.item(v)
 }
 
-// firstOf returns the first element of a list.
-func firstOf(list rawjson.Value) rawjson.Value {
-	for e := range list.Each() {
-		return e
-	}
-	return rawjson.Value{}
-}
-
 // each reads the records in a list.
 func (s *session) each(list rawjson.Value) {
 	s.lists++

@@ -169,7 +169,7 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 // isRecorded reports whether a record is a recorded turn: it has calls at its top, and is not
 // a message of a conversation.
 func isRecorded(v rawjson.Value) bool {
-	if firstOf(v.Get("tool_calls")).Kind() != rawjson.Object {
+	if v.At("/tool_calls/0").Kind() != rawjson.Object {
 		return false
 	}
 	return v.Get("tools").Exists() || v.Get("tools_ref").Exists() || !v.Get("role").Exists() && !v.Get("type").Exists() && !v.Get("lc").Exists()
