@@ -384,6 +384,7 @@ func TestCallsThatAreNotRead(t *testing.T) {
 		"a line that is broken": {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":assistant"}`, "f:2: not JSON"},
 		"a line with an end":    {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":"assis` + "\n", "f:2: not JSON"},
 		"a number as a turn":    {`{"tool_calls":[{},1],"tools":[]}`, "f:1: a tool call without a name: its members are none"},
+		"an object as calls":    {`{"tool_calls":{"a":{"name":"x"}},"tools":[]}`, "f:1: tool_calls is an object, which is not expected there"},
 		"null as a turn":        {`{"tool_calls":[{"name":"x"},null],"tools":[]}`, "f:1: tool_calls has null, which is not expected there"},
 		"many members":          {`{"messages":[{"role":"assistant","tool_calls":[{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1,"l":1,"m":1}]}]}`, "its members are a, b, c, d, e, f, g, h, i, j, k, l, …"},
 		"a zip archive":         {"PK\x03\x04", "f: a zip archive: write an .eval log of Inspect as JSON first"},
