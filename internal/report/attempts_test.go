@@ -148,6 +148,30 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// A call of a name that several tools have, with different schemas, is not validated.
+func TestSeveralTools(t *testing.T) {
+	t.Parallel()
+	tools := []middleware.Tool{{Name: "t", Parameters: []byte(`{"type":"object","required":["a"]}`)}, {Name: "t", Parameters: []byte(`{"type":"object","required":["b"]}`)}}
+	calls, err := report.NewChecker(argsvalidate.Options{}).Check(t.Context(), tools, "", middleware.ToolCall{Name: "t", Arguments: `{"b":1}`})
+	require.NoError(t, err)
+	require.Equal(t, []report.Verdict{report.BadSchema, report.BadSchema}, []report.Verdict{calls[0].AsSent, calls[0].Final})
+	require.Equal(t, "several tools have this name, with different schemas", calls[0].Note)
+}
+
+// A property that one branch of a schema declares and another does not has the wrong name, and
+// not the wrong type.
+func TestFaultOfAName(t *testing.T) {
+	t.Parallel()
+	tools := []middleware.Tool{{Name: "t", Parameters: []byte(`{"type":"object","allOf":[{"properties":{"a":{"type":"string"}}},{"additionalProperties":false}]}`)}}
+	calls, err := report.NewChecker(argsvalidate.Options{}).Check(t.Context(), tools, "", middleware.ToolCall{Name: "t", Arguments: `{"a":1}`})
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, f := range report.ViewStep(&report.Step{Tools: tools, Attempts: []report.Attempt{{Calls: calls}}})[0].Calls[0].Faults {
+		got[f.Code] = f.Expected
+	}
+	require.Equal(t, map[string]string{"additionalProperties": "", "type": "string"}, got)
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := reports.Turn(1, "m", reports.Check(t, middleware.FinishToolCalls, "get_weather", `{"city":null,"days":0.5,"x":1}`, "nothing", `{}`, "plan", `nonsense`))

@@ -60,8 +60,8 @@ func viewOf(c *Call, faults []Fault) CallView {
 	}
 	for _, ch := range c.Changes[:min(len(c.Changes), maxFaults)] {
 		v.Changes = append(v.Changes, middleware.Change{
-			By: text.Visible(text.Clip(ch.By, maxName), false), Pointer: text.Visible(text.Clip(ch.Pointer, maxPointer), false),
-			Before: text.Visible(text.Clip(ch.Before, maxValue), false), After: text.Visible(text.Clip(ch.After, maxValue), false),
+			By: oneLine(ch.By, maxName), Pointer: oneLine(ch.Pointer, maxPointer),
+			Before: oneLine(ch.Before, maxValue), After: oneLine(ch.After, maxValue),
 		})
 	}
 	return v

@@ -179,5 +179,8 @@ func Name(s string) string {
 	if s == "" {
 		return "(none)"
 	}
-	return text.Visible(text.Clip(s, maxName), false)
+	return oneLine(s, maxName)
 }
+
+// oneLine returns text of others on one line, cut to n bytes.
+func oneLine(s string, n int) string { return text.Visible(text.Clip(s, n), false) }

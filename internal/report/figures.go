@@ -208,8 +208,8 @@ func (f *Figures) fault(s *Step, i int, tool, model string, c *Call) {
 		seen = append(seen, key)
 		row := f.faults.at(key, faultKey{tool: Others})
 		row.Sent++
-		if f.options.Content || !f.options.NoExamples {
-			f.values += row.addValue(fault.value, maxSentBytes-f.values)
+		if fault.value != "" && (f.options.Content || !f.options.NoExamples) {
+			f.values += row.addValue(ValueRow{fault.value, 1}, maxSentValues, maxSentBytes-f.values)
 		}
 		if failed[c.Issues[n].Code+" "+c.Issues[n].Pointer] {
 			row.Final++

@@ -100,14 +100,10 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	style := Style()
 	sum := sha256.Sum256([]byte(style))
 	d := htmlData{
-		Notice: noticeShown, Title: l.Title, S: &s, Chart: Chart(s.Series), Sections: l.Sections, Values: l.Values,
+		Notice: noticeShown, Title: Name(cmp.Or(l.Title, "Tool calls")), S: &s, Chart: Chart(s.Series), Sections: l.Sections, Values: l.Values,
 		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Style: template.CSS(style), // our own
 		Answers: answers(&s, l.Advice), Examples: slices.Clone(head(s.Examples, htmlExamples)),
 	}
-	if d.Title == "" {
-		d.Title = "Tool calls"
-	}
-	d.Title = text.Visible(text.Clip(d.Title, maxName), false)
 	if !l.Values {
 		d.Notice = noticeHidden
 		for i := range d.Examples {

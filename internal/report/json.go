@@ -67,7 +67,8 @@ func WriteJSONCalls(w io.Writer, s *Step, content bool) error {
 	return nil
 }
 
-// Line returns the sums for the last line of JSON. Its lists and maps are not nil.
+// Line returns the sums for the last line of JSON. Its lists and maps are not nil, if the map
+// of Reading is not.
 func (s *Summary) Line() Line {
 	issues := make(map[string]int)
 	for _, c := range s.Codes {
@@ -75,13 +76,9 @@ func (s *Summary) Line() Line {
 			issues[c.Code] = c.Sent
 		}
 	}
-	skipped := s.Reading.Skipped
-	if skipped == nil {
-		skipped = map[string]int{}
-	}
 	return Line{
 		Type: "summary", Files: s.Reading.Files, Turns: s.Turns, Calls: s.Total.Calls,
-		Skipped: skipped, Unreadable: s.Reading.Unreadable, AsSent: s.AsSent, Final: s.Final,
+		Skipped: s.Reading.Skipped, Unreadable: s.Reading.Unreadable, AsSent: s.AsSent, Final: s.Final,
 		Stripped: s.Total.Stripped, Mended: s.Total.Mended, Issues: issues, Notes: orEmpty(s.Notes),
 	}
 }

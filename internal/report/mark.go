@@ -167,16 +167,13 @@ func faultSpans(text string, issues []middleware.Issue) []span {
 		if len(issues) == 0 || verdictOf(middleware.Verdict{Issues: issues}, "") != BadJSON {
 			return nil
 		}
-		at := min(max(broken.Offset, 0), len(text))
-		end := min(at+1, len(text))
-		for end < len(text) && !utf8.RuneStart(text[end]) {
-			end++
+		at := min(broken.Offset, len(text))
+		_, size := utf8.DecodeRuneInString(text[at:])
+		if size == 0 { // the end: the last character shows it
+			_, size = utf8.DecodeLastRuneInString(text)
+			at -= size
 		}
-		start := min(at, max(len(text)-1, 0))
-		for start > 0 && !utf8.RuneStart(text[start]) { // the last character has several bytes
-			start--
-		}
-		return []span{{start: start, end: end, fault: 1}}
+		return []span{{start: at, end: at + size, fault: 1}}
 	}
 	if err != nil {
 		return nil

@@ -98,14 +98,21 @@ type Call struct {
 // Tool returns the declaration of the tool that c calls by its final name; the
 // zero Tool if there is none.
 func (s *Step) Tool(c *Call) middleware.Tool {
-	for _, name := range []string{c.Ran.Name, c.Sent.Name} {
-		for i := range s.Tools {
-			if s.Tools[i].Name == name && s.Tools[i].Kind != middleware.KindHosted {
-				return s.Tools[i]
-			}
+	tool, declared := ToolNamed(s.Tools, c.Ran.Name)
+	if !declared {
+		tool, _ = ToolNamed(s.Tools, c.Sent.Name)
+	}
+	return tool
+}
+
+// ToolNamed returns the first tool of a name that a client executes, and whether there is one.
+func ToolNamed(tools []middleware.Tool, name string) (middleware.Tool, bool) {
+	for _, t := range tools {
+		if t.Name == name && t.Kind != middleware.KindHosted {
+			return t, true
 		}
 	}
-	return middleware.Tool{}
+	return middleware.Tool{}, false
 }
 
 // Result returns the worst final verdict of the calls that the client got, OK if

@@ -85,10 +85,3 @@ func (s *Series) widen() {
 	}
 	s.Start, s.Buckets = start, wide
 }
-
-// clone returns a copy that shares nothing.
-func (s *Series) clone() Series {
-	c := *s
-	c.Buckets = append([]Bucket(nil), s.Buckets...)
-	return c
-}

@@ -32,8 +32,8 @@ func ViewStep(s *Step) []AttemptView {
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		w := AttemptView{
-			N: i + 1, Final: i == s.Final, Model: text.Visible(text.Clip(a.Model, maxName), false), FinishReason: text.Visible(text.Clip(string(a.FinishReason), 64), false),
-			Error: text.Visible(text.Clip(a.Error, maxName), false), Text: text.Visible(text.Clip(a.Text, maxText), true),
+			N: i + 1, Final: i == s.Final, Model: oneLine(a.Model, maxName), FinishReason: oneLine(string(a.FinishReason), 64),
+			Error: oneLine(a.Error, maxName), Text: text.Visible(text.Clip(a.Text, maxText), true),
 		}
 		if a.Duration > 0 {
 			w.Duration = seconds(a.Duration)
@@ -42,14 +42,14 @@ func ViewStep(s *Step) []AttemptView {
 			w.Usage = fmt.Sprintf("%s tokens in, %s out", text.Number(u.InputTokens), text.Number(u.OutputTokens))
 		}
 		for _, issue := range a.Issues[:min(len(a.Issues), maxFaults)] {
-			w.Issues = append(w.Issues, text.Visible(text.Clip(issue.Code+": "+issue.Message, maxText), false))
+			w.Issues = append(w.Issues, oneLine(issue.Code+": "+issue.Message, maxText))
 		}
 		for n := range a.Calls {
 			c := &a.Calls[n]
 			w.Calls = append(w.Calls, viewOf(c, describer.faults(s, c)))
 		}
 		for _, r := range a.Replies {
-			r.CallID, r.Tool, r.Text = text.Visible(text.Clip(r.CallID, maxName), false), text.Visible(text.Clip(r.Tool, maxName), false), text.Visible(text.Clip(r.Text, maxText), true)
+			r.CallID, r.Tool, r.Text = oneLine(r.CallID, maxName), oneLine(r.Tool, maxName), text.Visible(text.Clip(r.Text, maxText), true)
 			w.Replies = append(w.Replies, r)
 		}
 		views = append(views, w)

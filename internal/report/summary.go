@@ -141,7 +141,7 @@ func (f *Figures) Summary() Summary {
 	defer f.mu.Unlock()
 	s := f.sum
 	s.Errors, s.AsSent, s.Final = maps.Clone(s.Errors), maps.Clone(s.AsSent), maps.Clone(s.Final)
-	s.Notes, s.Series, s.Findings = slices.Clone(s.Notes), s.Series.clone(), slices.Clone(s.Findings)
+	s.Notes, s.Series.Buckets, s.Findings = slices.Clone(s.Notes), slices.Clone(s.Series.Buckets), slices.Clone(s.Findings)
 	s.Models = sorted(f.models, func(model string, c Counts) Row { return Row{Model: model, Counts: c} }, compareRows)
 	s.Tools = sorted(f.tools, func(tool string, c Counts) Row { return Row{Tool: tool, Counts: c} }, compareRows)
 	s.Pairs = sorted(f.pairs, func(k pair, c Counts) Row { return Row{k.tool, k.model, c} }, compareRows)

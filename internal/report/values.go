@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -33,33 +34,28 @@ func sentValue(code string, v rawjson.Value) string {
 	return text.Clip(v.Raw(), maxSentValue)
 }
 
-// addValue counts a value. It returns how many bytes it needed, at most room.
-func (r *FaultRow) addValue(value string, room int) int {
-	if value == "" {
-		return 0
-	}
-	if i := slices.IndexFunc(r.Values, func(x ValueRow) bool { return x.Value == value }); i >= 0 {
-		r.Values[i].Calls++
+// addValue counts calls that sent a value: one of most different values. It returns how many
+// bytes it needed, at most room.
+func (r *FaultRow) addValue(v ValueRow, most, room int) int {
+	if i := slices.IndexFunc(r.Values, func(x ValueRow) bool { return x.Value == v.Value }); i >= 0 {
+		r.Values[i].Calls += v.Calls
 		return 0
 	}
 	const overhead = 32
-	if len(r.Values) == maxSentValues || room < len(value)+overhead {
-		r.OtherValues++
+	if len(r.Values) >= most || room < len(v.Value)+overhead {
+		r.OtherValues += v.Calls
 		return 0
 	}
-	r.Values = append(r.Values, ValueRow{strings.Clone(value), 1}) // it is a part of the arguments
-	return len(value) + overhead
+	v.Value = strings.Clone(v.Value) // it is a part of the arguments
+	r.Values = append(r.Values, v)
+	return len(v.Value) + overhead
 }
 
 // addValues adds the values of another row to r.
 func (r *FaultRow) addValues(o *FaultRow) {
 	r.Values = slices.Clone(r.Values)
 	for _, v := range o.Values {
-		if i := slices.IndexFunc(r.Values, func(x ValueRow) bool { return x.Value == v.Value }); i >= 0 {
-			r.Values[i].Calls += v.Calls
-		} else {
-			r.Values = append(r.Values, v)
-		}
+		r.addValue(v, math.MaxInt, math.MaxInt)
 	}
 	r.OtherValues += o.OtherValues
 }

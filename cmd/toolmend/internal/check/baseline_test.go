@@ -2,7 +2,6 @@ package check
 
 import (
 	"encoding/json"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -229,7 +228,7 @@ func TestBaselineAlarms(t *testing.T) {
 }
 
 // resampled draws turns with replacement: invalid ones with that probability.
-func resampled(r *rand.Rand, good, bad []outcomeOf, turns int, rate float64) (sum turnRate) {
+func resampled(r *rand.Rand, good, bad []turnRate, turns int, rate float64) (sum turnRate) {
 	limit := uint64(rate * (1 << 32))
 	for range turns {
 		x := r.Uint64()
@@ -244,12 +243,12 @@ func resampled(r *rand.Rand, good, bad []outcomeOf, turns int, rate float64) (su
 
 // recordedOutcomes returns the outcomes of the recorded turns that were
 // validated. Without recordings they are made up.
-func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
+func recordedOutcomes(t *testing.T) (good, bad []turnRate) {
 	t.Helper()
 	file := filepath.Join("..", "..", "..", "..", "..", "shared", "data", "recorded", "tau-bench.jsonl.gz")
 	f, err := os.Open(file)
 	if err != nil {
-		return []outcomeOf{{validated: true}}, []outcomeOf{{validated: true, asSent: true}, {validated: true, asSent: true, final: true}}
+		return []turnRate{{Turns: 1}}, []turnRate{{Turns: 1, AsSent: 1}, {Turns: 1, AsSent: 1, Final: 1}}
 	}
 	defer f.Close()
 	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(file))
@@ -257,25 +256,22 @@ func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
 	s, err := parse([]string{"-"})
 	require.NoError(t, err)
 	j := report.NewChecker(s.verdict)
-	for lines := recorded.NewReader(file, f); ; {
-		l, err := lines.Next()
-		if err == io.EOF {
-			return good, bad
-		}
+	for l, err := range recorded.NewReader(file, f).All() {
 		require.NoError(t, err)
 		turns, err := l.Turns(sets)
 		require.NoError(t, err)
 		calls, err := j.Check(t.Context(), turns[0].Tools, turns[0].Finish, turns[0].Calls...)
 		require.NoError(t, err)
-		var o outcomeOf
+		var o turnRate
 		for i := range calls {
 			o = o.with(&calls[i])
 		}
 		switch {
-		case o.asSent:
+		case o.AsSent > 0:
 			bad = append(bad, o)
-		case o.validated:
+		case o.Turns > 0:
 			good = append(good, o)
 		}
 	}
+	return good, bad
 }

@@ -10,14 +10,9 @@ import (
 // significantly, and the answer.
 func (c *comparison) write(w io.Writer, top int) {
 	fmt.Fprintf(w, "\nCOMPARED WITH %s\nturns with an invalid call, %s\n", clean(c.File), c.verdict())
-	risen := c.risenLines()
-	first, more := cut(risen, top)
-	t := [][]string{{"", "BASELINE", "95%", "NOW", "95%", "RISE", "P"}, c.Total.row()}
-	for _, l := range first {
-		t = append(t, l.row())
-	}
-	writeTable(w, t)
-	if more > 0 {
+	risen, rows := c.risenLines(), c.section(top).Rows
+	writeTable(w, append([][]string{{"", "BASELINE", "95%", "NOW", "95%", "RISE", "P"}}, rows...))
+	if more := len(risen) + 1 - len(rows); more > 0 {
 		fmt.Fprintf(w, "and %d more that rose\n", more)
 	}
 	if still := len(c.Lines) - len(risen); still > 0 || c.OnlyNow > 0 {

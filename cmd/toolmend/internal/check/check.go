@@ -205,7 +205,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader, inDirect
 type lineResult struct {
 	steps       []report.Step  // the turns that match -model, with the calls that match -tool
 	measures    []measuredTurn // of the turns with such a call
-	hints       []hintKey      // with -hints
+	hints       []hint         // with -hints
 	tallies     []tally
 	calls       int           // before -tool selects
 	unvalidated int           // of these, those without a schema

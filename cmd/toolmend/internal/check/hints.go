@@ -27,14 +27,28 @@ const (
 	hintLimit   = "limit"   // the answer was cut off
 )
 
-// hintKey is what a hint is about. Unused fields are "".
-type hintKey struct{ kind, tool, model, option, sent, declared, why string }
+// hint is one hint. Its keys in JSON are stable. Without its numbers and its text it is what
+// the hints of calls are counted by.
+type hint struct {
+	Kind     string  `json:"kind"`
+	Calls    int     `json:"calls"`           // that it is about; for an option and an alias, calls that would be valid
+	Tool     string  `json:"tool,omitempty"`  // "" for an option: all tools
+	Tools    int     `json:"tools,omitempty"` // for an option and all tools: how many it helps; how many are not declared
+	Model    string  `json:"model,omitempty"`
+	Option   string  `json:"option,omitempty"`
+	Setting  string  `json:"setting,omitempty"` // of the gateway
+	Risky    bool    `json:"risky,omitempty"`   // a recorded repair of the option was wrong
+	Sent     string  `json:"sent,omitempty"`    // a property that the model sends
+	Declared string  `json:"declared,omitempty"`
+	Share    float64 `json:"share,omitempty"` // of the model's calls to the tool, in percent
+	Why      string  `json:"why,omitempty"`
+	Text     string  `json:"text"`
+}
 
 // trial is an option that is off, with a Validator that has it on.
 type trial struct {
-	option, setting string
-	risky           bool // a recorded repair of it was wrong
-	v               *argsvalidate.Validator
+	hint hint // of each call that the option makes valid, but for its tool
+	v    *argsvalidate.Validator
 }
 
 // hinter finds out what would make calls valid that are not valid in the end. It
@@ -44,7 +58,7 @@ type hinter struct {
 	trials []trial
 
 	mu      sync.Mutex
-	aliases map[hintKey]*argsvalidate.Validator
+	aliases map[hint]*argsvalidate.Validator
 }
 
 // Bounds of what is tried.
@@ -55,11 +69,11 @@ const (
 
 // newHinter returns a hinter for the options of the final verdict.
 func newHinter(s settings) *hinter {
-	h := &hinter{base: s.verdict, aliases: map[hintKey]*argsvalidate.Validator{}}
+	h := &hinter{base: s.verdict, aliases: map[hint]*argsvalidate.Validator{}}
 	on := func(option, setting string, risky bool, change func(*argsvalidate.Options)) {
 		o := h.base
 		change(&o)
-		h.trials = append(h.trials, trial{option, setting, risky, argsvalidate.NewValidator(o)})
+		h.trials = append(h.trials, trial{hint{Kind: hintOption, Option: option, Setting: setting, Risky: risky}, argsvalidate.NewValidator(o)})
 	}
 	sure := append(mend.Extended(), mend.FillDefaults)
 	skip, before := s.verdict.Mend, `"default", `
@@ -82,23 +96,24 @@ func newHinter(s settings) *hinter {
 }
 
 // call returns what would help a call, without repetitions.
-func (h *hinter) call(ctx context.Context, tools []middleware.Tool, model string, c *report.Call) []hintKey {
+func (h *hinter) call(ctx context.Context, tools []middleware.Tool, model string, c *report.Call) []hint {
 	switch {
 	case c.Final == report.Truncated:
-		return []hintKey{{kind: hintLimit, model: model}}
+		return []hint{{Kind: hintLimit, Model: model}}
 	case c.Final == report.BadSchema:
-		return []hintKey{{kind: hintSchema, tool: c.Sent.Name, why: strings.TrimPrefix(c.Note, "tool "+c.Sent.Name+": not validated: ")}}
+		return []hint{{Kind: hintSchema, Tool: c.Sent.Name, Why: strings.TrimPrefix(c.Note, "tool "+c.Sent.Name+": not validated: ")}}
 	case len(c.FinalIssues) == 0, report.ForbiddenCall(c.FinalIssues[0].Code):
 		return nil // no option helps against a call that the request forbids
 	}
-	var out []hintKey
+	var out []hint
 	for _, t := range h.trials {
 		if got, ok := validWith(ctx, t.v, tools, c.Sent); ok {
-			out = append(out, hintKey{kind: hintOption, tool: got, option: t.option})
+			t.hint.Tool = got
+			out = append(out, t.hint)
 		}
 	}
 	if c.Final == report.UnknownTool {
-		return append(out, hintKey{kind: hintUnknown, tool: c.Sent.Name})
+		return append(out, hint{Kind: hintUnknown, Tool: c.Sent.Name})
 	}
 	return append(out, h.alias(ctx, tools, model, c)...)
 }
@@ -115,8 +130,8 @@ func validWith(ctx context.Context, v *argsvalidate.Validator, tools []middlewar
 }
 
 // alias returns the only alias of one property with which the call is valid.
-func (h *hinter) alias(ctx context.Context, tools []middleware.Tool, model string, c *report.Call) []hintKey {
-	tool, declared := toolOf(tools, c.Sent)
+func (h *hinter) alias(ctx context.Context, tools []middleware.Tool, model string, c *report.Call) []hint {
+	tool, declared := report.ToolNamed(tools, c.Sent.Name)
 	if !declared || len(h.trials) == 0 || !slices.ContainsFunc(c.FinalIssues, func(i middleware.Issue) bool { return i.Code == "required" }) {
 		return nil
 	}
@@ -125,7 +140,7 @@ func (h *hinter) alias(ctx context.Context, tools []middleware.Tool, model strin
 	if err != nil || doc.Root().Kind() != rawjson.Object {
 		return nil
 	}
-	var found []hintKey
+	var found []hint
 	pairs := 0
 	for sent := range doc.Root().Each() {
 		if slices.Contains(accepted, sent.Key()) {
@@ -138,10 +153,10 @@ func (h *hinter) alias(ctx context.Context, tools []middleware.Tool, model strin
 			if pairs++; pairs > maxPairs {
 				return nil
 			}
-			key := hintKey{kind: hintAlias, tool: c.Sent.Name, sent: sent.Key(), declared: declared}
+			key := hint{Kind: hintAlias, Tool: c.Sent.Name, Sent: sent.Key(), Declared: declared}
 			if v := h.withAlias(key); v != nil {
 				if _, ok := validWith(ctx, v, tools, c.Sent); ok {
-					key.model = model
+					key.Model = model
 					found = append(found, key)
 				}
 			}
@@ -154,7 +169,7 @@ func (h *hinter) alias(ctx context.Context, tools []middleware.Tool, model strin
 }
 
 // withAlias returns a Validator with an alias, nil if there are too many.
-func (h *hinter) withAlias(key hintKey) *argsvalidate.Validator {
+func (h *hinter) withAlias(key hint) *argsvalidate.Validator {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := h.aliases[key]
@@ -164,38 +179,21 @@ func (h *hinter) withAlias(key hintKey) *argsvalidate.Validator {
 		if !slices.Contains(o.Mend, mend.Rename) {
 			o.Mend = append(o.Mend, mend.Rename)
 		}
-		o.PerTool = map[string]argsvalidate.ToolOptions{key.tool: {Aliases: map[string]string{key.sent: key.declared}}}
+		o.PerTool = map[string]argsvalidate.ToolOptions{key.Tool: {Aliases: map[string]string{key.Sent: key.Declared}}}
 		v = argsvalidate.NewValidator(o)
 		h.aliases[key] = v
 	}
 	return v
 }
 
-// hint is one hint. Its keys in JSON are stable.
-type hint struct {
-	Kind     string  `json:"kind"`
-	Calls    int     `json:"calls"`           // that it is about; for an option and an alias, calls that would be valid
-	Tool     string  `json:"tool,omitempty"`  // "" for an option: all tools
-	Tools    int     `json:"tools,omitempty"` // for an option and all tools: how many it helps; how many are not declared
-	Model    string  `json:"model,omitempty"`
-	Option   string  `json:"option,omitempty"`
-	Setting  string  `json:"setting,omitempty"` // of the gateway
-	Risky    bool    `json:"risky,omitempty"`   // a recorded repair of the option was wrong
-	Sent     string  `json:"sent,omitempty"`    // a property that the model sends
-	Declared string  `json:"declared,omitempty"`
-	Share    float64 `json:"share,omitempty"` // of the model's calls to the tool, in percent
-	Why      string  `json:"why,omitempty"`
-	Text     string  `json:"text"`
-}
-
 // hintCounts counts the hints of a run.
-type hintCounts map[hintKey]int
+type hintCounts map[hint]int
 
 // maxHints bounds what is counted: names come from models.
 const maxHints = 50_000
 
-func (n hintCounts) add(keys []hintKey) {
-	for _, k := range keys {
+func (n hintCounts) add(hints []hint) {
+	for _, k := range hints {
 		if _, known := n[k]; known || len(n) < maxHints {
 			n[k]++
 		}
@@ -205,7 +203,7 @@ func (n hintCounts) add(keys []hintKey) {
 // of returns the hints that name a tool.
 func (n hintCounts) of(tool string) hintCounts {
 	out := maps.Clone(n)
-	maps.DeleteFunc(out, func(k hintKey, _ int) bool { return k.tool != tool || tool == "" })
+	maps.DeleteFunc(out, func(k hint, _ int) bool { return k.Tool != tool || tool == "" })
 	return out
 }
 
@@ -219,10 +217,10 @@ func (n hintCounts) undeclared() (out []hint) {
 	calls := 0
 	for k, count := range n {
 		switch {
-		case k.kind == hintUnknown && k.tool == "":
+		case k.Kind == hintUnknown && k.Tool == "":
 			out = append(out, hint{Kind: hintUnknown, Calls: count})
-		case k.kind == hintUnknown:
-			tools = append(tools, hint{Tool: k.tool, Calls: count})
+		case k.Kind == hintUnknown:
+			tools = append(tools, hint{Tool: k.Tool, Calls: count})
 			calls += count
 		}
 	}
@@ -242,42 +240,40 @@ func (n hintCounts) undeclared() (out []hint) {
 
 // list returns the hints, those with the most calls first, and risky ones last. pairs
 // are the calls by tool and model.
-func (n hintCounts) list(h *hinter, pairs []report.Row) []hint {
+func (n hintCounts) list(pairs []report.Row) []hint {
 	calls := map[[2]string]int{}
 	for _, p := range pairs {
 		calls[[2]string{p.Tool, p.Model}] = p.Calls
 	}
-	aliases := map[hintKey]int{} // over all models
+	aliases := hintCounts{} // over all models
 	for k, count := range n {
-		k.model = ""
+		k.Model = ""
 		aliases[k] += count
 	}
 	out := n.undeclared()
-	all := map[string]*hint{} // by option
-	for k, count := range n {
-		one := hint{Kind: k.kind, Calls: count, Tool: k.tool, Model: k.model, Option: k.option, Sent: k.sent, Declared: k.declared, Why: k.why}
-		switch k.kind {
+	options := map[string]*hint{} // each over all tools
+	for one, count := range n {
+		every := one
+		every.Tool, every.Model = "", ""
+		switch one.Kind {
 		case hintUnknown:
 			continue
 		case hintOption:
-			i := slices.IndexFunc(h.trials, func(t trial) bool { return t.option == k.option })
-			one.Setting, one.Risky = h.trials[i].setting, h.trials[i].risky
-			if all[k.option] == nil {
-				all[k.option] = &hint{Kind: k.kind, Option: k.option, Setting: one.Setting, Risky: one.Risky}
-			}
-			all[k.option].Calls += count
-			all[k.option].Tools++
+			all := at(options, one.Option)
+			every.Calls, every.Tools = all.Calls+count, all.Tools+1
+			*all = every
 		case hintAlias:
-			if k.model = ""; aliases[k] < 2 {
+			if every.Tool = one.Tool; aliases[every] < 2 {
 				continue // a slip, and no habit
 			}
 			one.Share = 100 * float64(count) / float64(max(count, calls[[2]string{one.Tool, one.Model}]))
 		}
+		one.Calls = count
 		out = append(out, one)
 	}
-	for _, one := range all {
-		if one.Tools > 1 {
-			out = append(out, *one)
+	for _, all := range options {
+		if all.Tools > 1 {
+			out = append(out, *all)
 		}
 	}
 	for i := range out {

@@ -115,7 +115,7 @@ func TestHintSettings(t *testing.T) {
 		require.NotEmpty(t, h.trials)
 		for _, trial := range h.trials {
 			file := filepath.Join(t.TempDir(), "toolmend.toml")
-			text := "[[upstream]]\nurl = \"http://127.0.0.1:1\"\n[[upstream.tool]]\nname = \"get\"\n" + trial.setting + "\n"
+			text := "[[upstream]]\nurl = \"http://127.0.0.1:1\"\n[[upstream.tool]]\nname = \"get\"\n" + trial.hint.Setting + "\n"
 			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 			got := exec(t, t.TempDir(), "", "serve", "--config", file, "--check-config")
 			require.Equal(t, cli.ExitOK, got.Code, text+got.ErrOut)

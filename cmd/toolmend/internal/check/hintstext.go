@@ -179,15 +179,16 @@ func (m *measures) section() report.Section {
 	return s
 }
 
-// section is the part of a report with the comparison.
-func (c *comparison) section() report.Section {
+// section is the part of a report with the comparison, and with at most top of the models and
+// tools.
+func (c *comparison) section(top int) report.Section {
 	s := report.Section{
 		Title: "Compared with a baseline", Text: strings.Split(c.answer(), "\n"),
 		Caption: "Turns with an invalid call, " + c.verdict() + ": all, and the models and tools whose share rose",
 		Columns: []string{"", "Baseline", "95%", "Now", "95%", "Rise", "p"}, Numbers: []int{1, 2, 3, 4, 5, 6},
 		Rows: [][]string{c.Total.row()},
 	}
-	first, _ := cut(c.risenLines(), maxSectionRows)
+	first, _ := cut(c.risenLines(), top)
 	for _, l := range first {
 		s.Rows = append(s.Rows, l.row())
 	}

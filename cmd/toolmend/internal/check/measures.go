@@ -90,7 +90,7 @@ var schemaCodes = map[string]bool{"required": true, "type": true, "enum": true, 
 // that follows from the verdict of check: if the schema leaves nothing to differ about.
 // Otherwise known is false. It saves compiling each schema twice more.
 func (m *measurer) concluded(tools []middleware.Tool, c *report.Call) (valid, known bool) {
-	t, declared := toolOf(tools, c.Sent)
+	t, declared := report.ToolNamed(tools, c.Sent.Name)
 	if !declared || !strings.HasPrefix(c.Sent.Arguments, "{") || !m.plain.Get(t.Parameters) || !m.checker.Exact(t) {
 		return false, false
 	}
@@ -101,7 +101,7 @@ func (m *measurer) concluded(tools []middleware.Tool, c *report.Call) (valid, kn
 // openRouter returns the bucket of a call. A call of a tool without a usable schema
 // is valid, as is one that is too large to hold to it. checked is false for those.
 func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b bucket, checked bool) {
-	t, declared := toolOf(tools, c)
+	t, declared := report.ToolNamed(tools, c.Name)
 	switch {
 	case c.Kind != middleware.KindFunction:
 		return bucketValid, false
@@ -120,22 +120,12 @@ func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b
 // k2Valid reports whether K2 Vendor Verifier counts a call as valid. A call of a
 // tool without a usable schema is not.
 func (m *measurer) k2Valid(tools []middleware.Tool, c middleware.ToolCall) bool {
-	t, declared := toolOf(tools, c)
+	t, declared := report.ToolNamed(tools, c.Name)
 	if !declared || strings.Trim(string(t.Parameters), "{} \t\r\n") == "" || !json.Valid([]byte(c.Arguments)) {
 		return false // of {}, "not schema" is true
 	}
 	valid, _ := satisfies(m.k2.Get(t.Parameters), c.Arguments)
 	return valid
-}
-
-// toolOf returns the first tool of the call's name.
-func toolOf(tools []middleware.Tool, c middleware.ToolCall) (middleware.Tool, bool) {
-	for _, t := range tools {
-		if t.Name == c.Name && t.Kind != middleware.KindHosted {
-			return t, true
-		}
-	}
-	return middleware.Tool{}, false
 }
 
 // satisfies reports whether arguments satisfy a schema. known is false if that

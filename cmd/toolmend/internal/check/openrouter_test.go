@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/recordedtest"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // cfworker is the validator that OpenRouter uses.
@@ -34,7 +35,7 @@ func TestOpenRoutersValidator(t *testing.T) {
 	m, e := newMeasurer(nil), json.NewEncoder(&in)
 	recordedtest.Each(t, func(_ recorded.Line, turns []recorded.Turn) {
 		for _, c := range turns[0].Calls {
-			tool, known := toolOf(turns[0].Tools, c)
+			tool, known := report.ToolNamed(turns[0].Tools, c.Name)
 			var schema *string
 			if text := string(tool.Parameters); text != "" {
 				schema = &text

@@ -29,7 +29,7 @@ type summaryJSON struct {
 
 // write writes the figures as -format says, and the HTML report.
 func (c *check) write(sum report.Summary, compared *comparison) error {
-	hints := c.hints.list(c.hinter, sum.Pairs)
+	hints := c.hints.list(sum.Pairs)
 	sections := c.sections(sum, compared, hints)
 	if c.html != "" {
 		if err := c.writeHTML(sum, sections, hints); err != nil {
@@ -86,7 +86,7 @@ func (c *check) writeSummary(sum report.Summary) error {
 // sections returns the parts of a report beside the figures, the most telling first.
 func (c *check) sections(sum report.Summary, compared *comparison, hints []hint) (out []report.Section) {
 	if compared != nil {
-		out = append(out, compared.section())
+		out = append(out, compared.section(maxSectionRows))
 	}
 	if c.hinter != nil {
 		out = append(out, hintsSection(hints, sum.Retries))

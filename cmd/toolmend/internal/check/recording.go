@@ -36,10 +36,10 @@ func (r *Recording) Files() []string { return r.check.files }
 
 // HintsSection returns what would help most. sum is of the steps that seen got.
 func (r *Recording) HintsSection(sum report.Summary) report.Section {
-	return hintsSection(r.check.hints.list(r.check.hinter, sum.Pairs), sum.Retries)
+	return hintsSection(r.check.hints.list(sum.Pairs), sum.Retries)
 }
 
 // ToolHints returns what would help with a tool. sum is of the steps that seen got.
 func (r *Recording) ToolHints(tool string, sum report.Summary) report.Section {
-	return toolHints(r.check.hints.of(tool).list(r.check.hinter, sum.Pairs), tool, sum.Places(tool))
+	return toolHints(r.check.hints.of(tool).list(sum.Pairs), tool, sum.Places(tool))
 }

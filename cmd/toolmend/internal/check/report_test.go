@@ -141,13 +141,14 @@ func TestOutputFlags(t *testing.T) {
 	t.Parallel()
 	dir := clitest.DirWith(t, map[string]string{"good": clitest.Turn("m", "r", "add", `{"x":1}`)})
 	for args, want := range map[string]string{
-		"-format xml":            `-format is text, json, github, junit or sarif, not "xml"`,
-		"-json -format junit":    "-json is -format json, and -format is junit",
-		"-content":               "-content needs -html, or -format json, github, junit or sarif",
-		"-content -json":         "",
-		"-no-content":            "-no-content needs -html",
-		"-json -format json":     "",
-		"-content -format sarif": "",
+		"-format xml":                            `-format is text, json, github, junit or sarif, not "xml"`,
+		"-json -format junit":                    "-json is -format json, and -format is junit",
+		"-content":                               "-content needs -html, or -format json, github, junit or sarif",
+		"-content -json":                         "",
+		"-no-content":                            "-no-content needs -html",
+		"-json -content -no-content -html @/out": "-content and -no-content contradict each other",
+		"-json -format json":                     "",
+		"-content -format sarif":                 "",
 	} {
 		got := exec(t, dir, "", strings.Fields("check @/good "+args)...)
 		if want == "" {
@@ -156,6 +157,16 @@ func TestOutputFlags(t *testing.T) {
 			require.Equal(t, cli.ExitFailed, got.Code, args)
 			require.Contains(t, got.ErrOut, want, args)
 		}
+	}
+}
+
+// With -top, all findings are kept that the text shows.
+func TestKeptFindings(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]int{"": 0, "-top 0": report.AllFindings, "-top 6000": 6000, "-top 6000 -json": 0} {
+		s, err := parse(append(strings.Fields(args), "-"))
+		require.NoError(t, err)
+		require.Equal(t, want, s.figures().Findings, args)
 	}
 }
 

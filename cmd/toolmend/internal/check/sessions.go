@@ -60,18 +60,16 @@ func (s *sessions) add(t tally) {
 	}
 }
 
-// table has a row for each tool, the one with the most errors first.
-func (s *sessions) table() [][]string {
-	out := [][]string{{"SESSIONS", "CALLS", "ERRORS", "SHARE", "SAME CALL AGAIN", "REJECTED"}}
+// table has a row for each of the first top tools, the one with the most errors first.
+func (s *sessions) table(top int) [][]string {
 	tools := slices.SortedFunc(maps.Keys(s.rows), func(a, b string) int {
 		x, y := s.rows[a], s.rows[b]
 		return cmp.Or(cmp.Compare(y.errors, x.errors), cmp.Compare(y.rejected, x.rejected), cmp.Compare(y.calls, x.calls), strings.Compare(a, b))
 	})
-	for _, tool := range tools {
+	return table([]string{"SESSIONS", "CALLS", "ERRORS", "SHARE", "SAME CALL AGAIN", "REJECTED"}, tools, top, func(tool string) []string {
 		r := s.rows[tool]
-		out = append(out, []string{shorten(tool), fmt.Sprint(r.calls), number(r.errors), percent(r.errors, r.calls), number(r.again), number(r.rejected)})
-	}
-	return out
+		return []string{shorten(tool), fmt.Sprint(r.calls), number(r.errors), percent(r.errors, r.calls), number(r.again), number(r.rejected)}
+	})
 }
 
 // write prints what became of the calls, if there are sessions.
@@ -79,19 +77,17 @@ func (s *sessions) write(w io.Writer, top int) {
 	if len(s.rows) == 0 {
 		return
 	}
-	t := s.table()
-	first, more := cut(t[1:], top)
-	writeTable(w, withMore(append(t[:1:1], first...), more))
+	writeTable(w, s.table(top))
 	fmt.Fprintln(w, "ERRORS are results that say so; SAME CALL AGAIN failed before with the same arguments; a person rejected or cancelled REJECTED calls.")
 }
 
 // section is the part of a report about sessions.
 func (s *sessions) section() report.Section {
-	t := s.table()
-	first, more := cut(t[1:], 50)
-	out := report.Section{Title: "Sessions", Caption: "What became of the calls, as the logs of the agents say", Numbers: []int{1, 2, 3, 4, 5}, Rows: first}
-	for _, name := range append([]string{"tool"}, t[0][1:]...) {
-		out.Columns = append(out.Columns, strings.ToUpper(name[:1])+strings.ToLower(name[1:]))
+	t := s.table(0)
+	first, more := cut(t[1:], maxSectionRows)
+	out := report.Section{
+		Title: "Sessions", Caption: "What became of the calls, as the logs of the agents say", Rows: first,
+		Columns: []string{"Tool", "Calls", "Errors", "Share", "Same call again", "Rejected"}, Numbers: []int{1, 2, 3, 4, 5},
 	}
 	if more > 0 {
 		out.Text = []string{fmt.Sprintf("%d more tools are left out.", more)}

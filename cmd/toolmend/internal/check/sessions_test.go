@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/test/clitest"
 )
 
@@ -51,6 +52,19 @@ func TestSessions(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), "secret")
 	require.Contains(t, string(page), "The tool that fails most")
+}
+
+// A report has the tools of a session with the most errors.
+func TestManyToolsOfASession(t *testing.T) {
+	t.Parallel()
+	var s sessions
+	for n := range 60 {
+		s.add(tally{tool: string(rune('A' + n)), outcome: recorded.OutcomeError})
+	}
+	section := s.section()
+	require.Len(t, section.Rows, 50)
+	require.Equal(t, []string{"10 more tools are left out."}, section.Text)
+	require.Equal(t, []string{"A", "1", "1", "100.00%", ".", "."}, section.Rows[0])
 }
 
 // A file of which a part is in no form that is read is never validated in silence.

@@ -32,9 +32,7 @@ func writeTables(w io.Writer, s report.Summary, published *measured, ran *sessio
 	if s.Total.Calls == 0 {
 		return
 	}
-	if len(ran.rows) > 0 {
-		ran.write(w, o.top)
-	}
+	ran.write(w, o.top)
 	writeTable(w, countsTable("MODEL", s.Models, s.Total, o.top))
 	writeTable(w, countsTable("TOOL", s.Tools, s.Total, o.top))
 	if len(s.Codes) > 0 {
@@ -58,12 +56,9 @@ func writeTables(w io.Writer, s report.Summary, published *measured, ran *sessio
 // countsTable has a row for each model or tool, and a row for the total, which
 // includes the rows left out.
 func countsTable(name string, rows []report.Row, total report.Counts, top int) [][]string {
-	t := [][]string{{name, "CALLS", "INVALID", "UNPARSEABLE", "UNKNOWN", "TRUNCATED", "BAD", "UNCHECKED", "STRIPPED", "REPAIRED", "FINAL BAD"}}
-	first, more := cut(rows, top)
-	for _, r := range first {
-		t = append(t, row(r.Tool+r.Model, r.Counts)) // one of them is ""
-	}
-	return append(withMore(t, more), row("total", total))
+	header := []string{name, "CALLS", "INVALID", "UNPARSEABLE", "UNKNOWN", "TRUNCATED", "BAD", "UNCHECKED", "STRIPPED", "REPAIRED", "FINAL BAD"}
+	t := table(header, rows, top, func(r report.Row) []string { return row(r.Tool+r.Model, r.Counts) }) // one of them is ""
+	return append(t, row("total", total))
 }
 
 // row returns the cells of a row. BAD is the share of the calls that were
@@ -78,12 +73,23 @@ func row(name string, c report.Counts) []string {
 // codesTable has a row for each issue code. A call with several codes is in
 // several rows, so there is no total.
 func codesTable(codes []report.CodeRow, top int) [][]string {
-	t := [][]string{{"FAULT", "CALLS AS SENT", "IN THE END"}}
-	first, more := cut(codes, top)
-	for _, c := range first {
-		t = append(t, []string{shorten(c.Code), number(c.Sent), number(c.Final)})
+	return table([]string{"FAULT", "CALLS AS SENT", "IN THE END"}, codes, top, func(c report.CodeRow) []string {
+		return []string{shorten(c.Code), number(c.Sent), number(c.Final)}
+	})
+}
+
+// table has a header and the cells of the first top rows. If rows are left out, a row says
+// how many.
+func table[T any](header []string, rows []T, top int, cells func(T) []string) [][]string {
+	t := [][]string{header}
+	first, more := cut(rows, top)
+	for _, r := range first {
+		t = append(t, cells(r))
 	}
-	return withMore(t, more)
+	if more > 0 {
+		t = append(t, []string{fmt.Sprintf("and %d more", more)})
+	}
+	return t
 }
 
 // writePlaces prints a line for each of the first top bad calls, in the form that
@@ -118,14 +124,6 @@ func writeMore(w io.Writer, more int) {
 	if more > 0 {
 		fmt.Fprintf(w, "and %d more\n", more)
 	}
-}
-
-// withMore is writeMore for the rows of a table.
-func withMore(rows [][]string, more int) [][]string {
-	if more > 0 {
-		rows = append(rows, []string{fmt.Sprintf("and %d more", more)})
-	}
-	return rows
 }
 
 // writeTable prints rows of cells after a blank line. The first column is aligned to the left, the

@@ -30,30 +30,25 @@ func (r turnRate) share(final bool) rates.Share {
 	return rates.Share{Bad: r.AsSent, Of: r.Turns}
 }
 
-// add counts a turn by the outcome of its calls.
-func (r *turnRate) add(o outcomeOf) {
-	if !o.validated {
-		return
+// with returns the rate of one turn with a further call of it.
+func (r turnRate) with(c *report.Call) turnRate {
+	sent, final := len(c.Issues) > 0, len(c.FinalIssues) > 0
+	if sent {
+		r.AsSent = 1
 	}
-	r.Turns++
-	if o.asSent {
-		r.AsSent++
+	if final {
+		r.Final = 1
 	}
-	if o.final {
-		r.Final++
+	if sent || final || c.AsSent == report.OK {
+		r.Turns = 1
 	}
+	return r
 }
 
-// outcomeOf says of some calls whether any was validated, and whether any is
-// invalid.
-type outcomeOf struct{ validated, asSent, final bool }
-
-func (o outcomeOf) with(c *report.Call) outcomeOf {
-	sent, final := len(c.Issues) > 0, len(c.FinalIssues) > 0
-	return outcomeOf{
-		validated: o.validated || sent || final || c.AsSent == report.OK,
-		asSent:    o.asSent || sent, final: o.final || final,
-	}
+func (r *turnRate) add(turn turnRate) {
+	r.Turns += turn.Turns
+	r.AsSent += turn.AsSent
+	r.Final += turn.Final
 }
 
 // newTurnRates returns rates without a turn.
@@ -69,8 +64,8 @@ func (r *turnRates) add(s *report.Step) {
 		if len(calls) == 0 {
 			continue
 		}
-		var all outcomeOf
-		byTool := make(map[string]outcomeOf, 1)
+		var all turnRate
+		byTool := make(map[string]turnRate, 1)
 		for n := range calls {
 			c := &calls[n]
 			all = all.with(c)
@@ -78,8 +73,8 @@ func (r *turnRates) add(s *report.Step) {
 		}
 		r.Total.add(all)
 		at(r.Models, s.Model).add(all)
-		for name, o := range byTool {
-			at(r.Tools, name).add(o)
+		for name, turn := range byTool {
+			at(r.Tools, name).add(turn)
 		}
 	}
 }

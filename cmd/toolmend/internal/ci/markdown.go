@@ -15,7 +15,7 @@ import (
 const (
 	markdownRows  = 15
 	markdownCalls = 10
-	maxTitle      = 200   // bytes
+	maxName       = 200   // bytes of the title, and of what is expected at a place
 	maxText       = 8_000 // bytes of a paragraph or a cell
 )
 
@@ -26,7 +26,7 @@ const MaxStepSummary = 1 << 20
 // a step, or a comment. Rows past the bound are left out, and the last line says so.
 func WriteMarkdown(w io.Writer, s report.Summary, l report.Layout, maxBytes int) error {
 	m := &markdown{left: maxBytes - len(markdownCut)}
-	m.line("## " + md(text.Clip(cmp.Or(l.Title, "Tool calls"), maxTitle)))
+	m.line("## " + md(text.Clip(cmp.Or(l.Title, "Tool calls"), maxName)))
 	m.paragraph(md(headline(&s)) + ".")
 	if s.Reading.Unreadable > 0 {
 		m.paragraph(fmt.Sprintf("**%s not read.**", text.Number(s.Reading.Unreadable)))
@@ -125,7 +125,7 @@ func (m *markdown) places(rows []report.FaultRow, values bool) {
 	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
-		row := []string{code(r.Tool), code(report.At(r.Code, r.Pointer)), md(report.Name(r.Code)), md(brief(r.Expected)), md(report.Received(r.Code, r.Received)), text.Number(r.Sent), report.Dot(r.Final)}
+		row := []string{code(r.Tool), code(report.At(r.Code, r.Pointer)), md(report.Name(r.Code)), md(text.Visible(text.Clip(r.Expected, maxName), false)), md(report.Received(r.Code, r.Received)), text.Number(r.Sent), report.Dot(r.Final)}
 		if values {
 			row = append(row, md(r.Top().String()))
 		}
@@ -177,14 +177,6 @@ func (m *markdown) findings(all []report.Finding) {
 			m.paragraph("<pre>" + md(f.Arguments) + "</pre>")
 		}
 	}
-}
-
-// brief is name without a word for nothing.
-func brief(s string) string {
-	if s == "" {
-		return ""
-	}
-	return report.Name(s)
 }
 
 // code shows a name in the type of a terminal.

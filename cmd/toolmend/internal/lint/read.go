@@ -77,41 +77,32 @@ func (p place) pointer() string { return p.text.pointers.Of(p.value) }
 
 // read returns the sets in a file: one JSON text, or one on each line. Lines
 // without tools are skipped.
-func read(file string, text []byte) ([][]tool, error) {
+func read(file string, text []byte) (sets [][]tool, err error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	doc, err := rawjson.Parse(string(text), limits)
-	var broken *rawjson.Error
-	if err == nil {
-		found := toolsIn(place{doc.Root(), newSource(doc.Text(), 1)})
-		if found == nil {
-			return nil, fmt.Errorf("%s: no tools: neither a list of tools, nor a tool, nor an object with tools in it", file)
-		}
-		return [][]tool{found}, nil
-	}
-	if !errors.As(err, &broken) || broken.Code != rawjson.Trailing {
-		return nil, unreadable(file, 1, text, err)
-	}
-	return readLines(file, text)
-}
-
-// readLines reads one JSON text from each line.
-func readLines(file string, text []byte) (sets [][]tool, err error) {
-	for n, line := range bytes.Split(text, []byte("\n")) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		doc, err := rawjson.Parse(string(line), limits)
+	add := func(line int, text []byte) error {
+		doc, err := rawjson.Parse(string(text), limits)
 		if err != nil {
-			return sets, unreadable(file, n+1, line, err)
+			return unreadable(file, line, text, err)
 		}
-		if found := toolsIn(place{doc.Root(), newSource("", n+1)}); found != nil {
+		if found := toolsIn(place{doc.Root(), newSource(doc.Text(), line)}); found != nil {
 			sets = append(sets, found)
 		}
+		return nil
 	}
-	if len(sets) == 0 {
-		return nil, fmt.Errorf("%s: no line has tools", file)
+	none := "no tools: neither a list of tools, nor a tool, nor an object with tools in it"
+	var broken *rawjson.Error
+	if err = add(1, text); errors.As(err, &broken) && broken.Code == rawjson.Trailing {
+		none, err = "no line has tools", nil
+		for n, line := range bytes.Split(text, []byte("\n")) {
+			if err == nil && len(bytes.TrimSpace(line)) > 0 {
+				err = add(n+1, line)
+			}
+		}
 	}
-	return sets, nil
+	if err == nil && len(sets) == 0 {
+		err = fmt.Errorf("%s: %s", file, none)
+	}
+	return sets, err
 }
 
 // unreadable returns the error of a text that begins in a line.

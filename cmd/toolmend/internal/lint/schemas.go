@@ -42,23 +42,15 @@ func (l *linter) verdict(s rawjson.Value) verdict {
 	if v.unusable = err; err == nil {
 		v.notes = compiled.Notes()
 		if len(v.notes) > 0 || s.Get("$schema").Exists() { // else it was read as valid 2020-12
-			_, v.draft = schema.Compile(withoutDialect(s), schema.Options{Strict: true})
+			_, v.draft = schema.Compile(schema.InDialect([]byte(s.Raw()), dialect, true), schema.Options{Strict: true})
 		}
 	}
 	l.verdicts[s.Raw()] = v
 	return v
 }
 
-// withoutDialect returns a schema without $schema, which is read as 2020-12.
-func withoutDialect(v rawjson.Value) []byte {
-	text := v.Raw()
-	if doc, err := rawjson.Parse(text, limits); err == nil {
-		if cut, err := rawjson.Apply(text, doc.Root().Cut(func(c rawjson.Value) bool { return c.Key() == "$schema" })); err == nil {
-			text = cut
-		}
-	}
-	return []byte(text)
-}
+// dialect is the only one that Anthropic reads.
+const dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // inner checks each object of the schema for what can never be right.
 func (l *linter) inner(t *tool) {

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -11,29 +10,21 @@ import (
 )
 
 // measured is a rule about what models often get wrong, with how often that was in
-// recorded calls: refused of so many values, at so many places. A rule is here if at
+// recorded calls, which sent such values or had to. A rule is here if at
 // least 2% of at least 100 values were refused, at five places or more; of all
 // values it is 0.7%. TestRecordedRates counts again.
 type measured struct {
 	rule         string
 	matches      func(property rawjson.Value, required bool) bool
-	recorded     recordedRate
+	recorded     tally
 	what, advice string
 }
 
-// recordedRate is how many values of a kind recorded calls sent, or had to send, and
-// how many the schema refused.
-type recordedRate struct {
-	seen, refused int
-	places        int // properties with such values, each once for its tool
-	badPlaces     int // places with a refused value
-}
-
 var measuredRules = []measured{
-	{"free-object", freeObject, recordedRate{290, 52, 13, 8}, "an object that declares no properties", "declare them"},
-	{"optional-array", optionalArray, recordedRate{2319, 106, 77, 19}, "an optional array", "say in its description that it may be left out, or allow null"},
-	{"enum-spaces", enumSpaces, recordedRate{889, 37, 29, 8}, "an enum with spaces in its values", "use words that are joined by _ or -"},
-	{"nested-array", nestedArray, recordedRate{549, 19, 23, 7}, "an array of objects or of arrays", "use a flat array, or several calls"},
+	{"free-object", freeObject, tally{290, 52}, "an object that declares no properties", "declare them"},
+	{"optional-array", optionalArray, tally{2319, 106}, "an optional array", "say in its description that it may be left out, or allow null"},
+	{"enum-spaces", enumSpaces, tally{889, 37}, "an enum with spaces in its values", "use words that are joined by _ or -"},
+	{"nested-array", nestedArray, tally{549, 19}, "an array of objects or of arrays", "use a flat array, or several calls"},
 }
 
 // manyProperties is the number of properties from which many-properties is a warning,
@@ -93,7 +84,7 @@ func (l *linter) warnings(t *tool) {
 			for _, r := range measuredRules {
 				if r.matches(p, required[p.Key()]) {
 					l.at(t.schemaAt.of(p), r.rule, Warning, t.name, "%q is %s: %s of such values in recorded calls were refused; %s",
-						text.Clip(p.Key(), maxName), r.what, tally{r.recorded.seen, r.recorded.refused}.percent(), r.advice)
+						text.Clip(p.Key(), maxName), r.what, r.recorded.percent(), r.advice)
 				}
 			}
 		}
@@ -110,9 +101,9 @@ func (t tally) percent() string {
 
 // describe names the type that a property declares.
 func describe(p rawjson.Value) string {
-	kind := p.Get("type")
-	if kind.Kind() == rawjson.String && slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object", "null"}, kind.Str()) {
-		return kind.Str()
+	kind := p.Get("type").Str()
+	if _, known := view.KindNamed(kind); known {
+		return kind
 	}
 	return "property"
 }

@@ -109,12 +109,7 @@ func afterText(s, mark string) string {
 }
 
 // placeAt returns the value at the names in place. Unlike find, it reads no JSON in strings.
-func placeAt(v rawjson.Value, place string) rawjson.Value {
-	for key := range strings.SplitSeq(place, "/") {
-		v = v.Get(key)
-	}
-	return v
-}
+func placeAt(v rawjson.Value, place string) rawjson.Value { return v.At("/" + place) }
 
 // membersOf lists the names of the members of an object, for messages.
 func membersOf(v rawjson.Value) string {

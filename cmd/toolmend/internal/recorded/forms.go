@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	display "github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -37,7 +38,7 @@ type form struct {
 // sign is something that a record has, or does not have.
 type sign struct {
 	in, member string // the place of an object, and the name of its member
-	text       string // what is there; "": anything; a * at the begin or the end is any text
+	text       string // what is there, where * is any text; "": anything
 	not        bool
 }
 
@@ -63,18 +64,15 @@ func (s sign) on(v rawjson.Value) bool {
 		v = find(v, s.in)
 	}
 	at := enter(v, s.member)
-	begin, end, open := strings.Cut(s.text, "*")
-	switch {
-	case s.text == "":
+	if s.text == "" {
 		return (at.Exists() && at.Kind() != rawjson.Null) != s.not
-	case open:
-		return at.Kind() == rawjson.String && strings.HasPrefix(at.Str(), begin) && strings.HasSuffix(at.Str(), end)
 	}
-	return at.Str() == s.text
+	return at.Kind() == rawjson.String && display.Match(s.text, at.Str())
 }
 
-// forms are the forms, in the order in which they are tried. Recorded turns, which have
-// their calls at the top, are not among them.
+// forms are the forms, in the order in which they are tried: behind the ones of programs,
+// which programs.go puts in front. Recorded turns, which have their calls at the top, are not
+// among them.
 var forms = []form{
 	exchange,
 	// Anthropic, platform.claude.com/docs/en/api/retrieving-message-batch-results.
@@ -104,7 +102,7 @@ var exchange = form{
 // bare is the form of a response alone.
 var bare = form{answer: []string{""}}
 
-// formOf returns the form of a record; nil if it has none of programs and forms. A record with
+// formOf returns the form of a record; nil if it has none. A record with
 // messages is a conversation, unless a form is known by its messages: other members prove less.
 // In the same way a record with the request of a model and a response is an exchange.
 func formOf(v rawjson.Value) *form {
@@ -114,15 +112,13 @@ func formOf(v rawjson.Value) *form {
 		req := find(v, "request")
 		isExchange = firstAt(firstAt(req, []string{"body", ""}), []string{"messages", "contents", "input"}).Exists()
 	}
-	for _, table := range [][]form{programs, forms} {
-		for i := range table {
-			f := &table[i]
-			if f.across && (hasMessages && !f.messages || isExchange && !f.exchange) {
-				continue
-			}
-			if f.fits(v) {
-				return f
-			}
+	for i := range forms {
+		f := &forms[i]
+		if f.across && (hasMessages && !f.messages || isExchange && !f.exchange) {
+			continue
+		}
+		if f.fits(v) {
+			return f
 		}
 	}
 	return nil
@@ -142,30 +138,23 @@ func (f *form) fits(v rawjson.Value) bool {
 // it has none of any. That a member is absent does not count.
 func nearest(v rawjson.Value) (name string) {
 	best := 0.0
-	for _, table := range [][]form{programs, forms} {
-		for _, f := range table {
-			n := 0
-			for _, any := range f.has {
-				if slices.ContainsFunc(any, func(s sign) bool { return !s.not && s.on(v) }) {
-					n++
-				}
+	for _, f := range forms {
+		n := 0
+		for _, any := range f.has {
+			if slices.ContainsFunc(any, func(s sign) bool { return !s.not && s.on(v) }) {
+				n++
 			}
-			if share := float64(n) / float64(max(len(f.has), 1)); share > best {
-				best, name = share, f.name
-			}
+		}
+		if share := float64(n) / float64(max(len(f.has), 1)); share > best {
+			best, name = share, f.name
 		}
 	}
 	return name
 }
 
 // records returns the records in a line: the line, or what it has in lists, as pages of an
-// API and exports of traces do. Below maxLists lists in each other it looks for no more.
-func records(v rawjson.Value) []rawjson.Value { return recordsIn(v, maxLists) }
-
-// maxLists is more than the four lists in each other that exports have. Each may copy what is in it.
-const maxLists = 16
-
-func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
+// API and exports of traces do. Below that many lists in each other it looks for no more.
+func records(v rawjson.Value, lists int) (out []rawjson.Value) {
 	if attributes := v.Get("attributes"); attributes.Exists() {
 		if in, ok := jsonIn(string(appendAny(nil, attributes))); ok {
 			v = in
@@ -176,7 +165,7 @@ func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
 		for _, key := range []string{"resourceSpans", "scopeSpans", "spans", "resourceLogs", "scopeLogs", "logRecords", "observations", "data", "data/spans", "runs", "interactions"} {
 			if list := placeAt(v, key); list.Kind() == rawjson.Array {
 				for e := range list.Each() {
-					out = append(out, recordsIn(e, lists-1)...)
+					out = append(out, records(e, lists-1)...)
 				}
 			}
 		}
@@ -186,6 +175,10 @@ func recordsIn(v rawjson.Value, lists int) (out []rawjson.Value) {
 	}
 	return out
 }
+
+// maxLists is how many lists in each other are read. Exports have four, and the trees of
+// LangSmith a few more. Each may copy what is in it.
+const maxLists = 32
 
 // appendAny appends the JSON that a value of OTLP stands for: an AnyValue or a list of
 // attributes (opentelemetry.io/docs/specs/otlp, JSON Protobuf Encoding). Any other JSON
@@ -247,14 +240,9 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 		switch {
 		case len(found) > 0 || failed != nil:
 			turns, err = found, failed
-		case f.history:
-			err = nil
-		case answer.Kind() == rawjson.String && !f.whole, answer.Kind() == rawjson.Array, answer.Get("role").Exists():
+		case f.history, answer.Kind() == rawjson.String && !f.whole, answer.Kind() == rawjson.Array, answer.Get("role").Exists():
 			err = nil // an answer of text
 		}
-	}
-	if err != nil && len(turns) == 0 {
-		return nil, err
 	}
 	for i := range turns {
 		t := &turns[i]
@@ -313,8 +301,10 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 		if len(m.ToolCalls) == 0 {
 			continue
 		}
-		t := Turn{Model: cmp.Or(asked.Model, resp.Model), Tools: asked.Tools, Calls: asLogged(m.ToolCalls)}
-		t.Limits = onlyLimits(*asked)
+		t := Turn{
+			Model: cmp.Or(asked.Model, resp.Model), Tools: asked.Tools, Limits: onlyLimits(*asked),
+			Calls: asLogged(m.ToolCalls), Outcomes: make([]Outcome, len(m.ToolCalls)),
+		}
 		if slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
 			return !slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
 		}) {
@@ -389,7 +379,7 @@ func toolsOf(list string) []middleware.Tool {
 var toolPlaces = []string{
 	"tools", "toolConfig/tools", "gen_ai.tool.definitions", "llm/tools", "llm/request/functions", "ai.prompt.tools",
 	"extra/invocation_params/tools", "extra/invocation_params/functions", "inputs/tools", "config/tools",
-	"info/environment_info/tool_defs", "environment_info/tool_defs", "metadata/ai.prompt.tools", "metadata/attributes/ai.prompt.tools",
+	"input/tools", "info/environment_info/tool_defs", "environment_info/tool_defs", "metadata/ai.prompt.tools", "metadata/attributes/ai.prompt.tools",
 	"tool_definitions", "properties/$ai_tools",
 }
 
@@ -430,12 +420,7 @@ func find(v rawjson.Value, place string) rawjson.Value {
 }
 
 // enter returns a member of an object, or the first element of a list.
-func enter(v rawjson.Value, key string) rawjson.Value {
-	if key == "0" && v.Kind() == rawjson.Array {
-		return firstOf(v)
-	}
-	return v.Get(key)
-}
+func enter(v rawjson.Value, key string) rawjson.Value { return v.At("/" + key) }
 
 // decoded returns a value, or the JSON in a text.
 func decoded(v rawjson.Value) rawjson.Value {

@@ -37,18 +37,15 @@ func formWith(t *testing.T, name string, sets *recorded.Toolsets) (out []recorde
 	f, err := os.Open(filepath.Join(examples, name))
 	require.NoError(t, err)
 	defer f.Close()
-	for lines := recorded.NewReader(name, f); ; {
-		line, err := lines.Next()
-		if err != nil {
-			require.ErrorContains(t, err, "EOF")
-			return out
-		}
+	for line, err := range recorded.NewReader(name, f).All() {
+		require.NoError(t, err)
 		got, err := line.Turns(sets)
 		if _, skipped := err.(recorded.Skipped); !skipped {
 			require.NoError(t, err)
 		}
 		out = append(out, got...)
 	}
+	return out
 }
 
 // withoutSchemas are the examples that do not have the schemas of the tools.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,12 +63,8 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("\x1f\x8b\x08\x00"))
 	f.Add([]byte(`{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"x","input":{}}]}}` + "\n{"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		r := recorded.NewReader("f", bytes.NewReader(file))
-		for last := 0; ; {
-			l, err := r.Next()
-			if err == io.EOF {
-				return
-			}
+		last := 0
+		for l, err := range recorded.NewReader("f", bytes.NewReader(file)).All() {
 			if err == nil {
 				if l.Text == nil {
 					continue // of a session

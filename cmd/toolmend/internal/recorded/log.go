@@ -17,98 +17,26 @@ type Log struct{ seen map[callKey]bool }
 // NewLog returns a Log that has read nothing.
 func NewLog() *Log { return &Log{map[callKey]bool{}} }
 
-// Reader returns a reader as NewReader does.
+// Reader returns a reader of r, whose lines are said to come from file.
+// gzip is undone, whatever the file is called.
 func (g *Log) Reader(file string, r io.Reader) *Reader {
-	out := NewReader(file, r)
-	out.session.seen = g.seen
-	return out
+	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, g.seen)}
 }
 
-// Next returns the next line that is not blank, without its end. Its Text is the caller's.
-// Lines that belong together, as those of a session of an agent, are read to the end of the
-// file: in their places come lines that have nothing but a reason why they are skipped, and
-// at the end a line for each turn. The error is io.EOF at the end. Any other is an *Error,
-// after which the next call goes on where that is possible and returns io.EOF where it is
-// not.
-func (r *Reader) Next() (Line, error) {
-	for len(r.queue) == 0 {
-		l, err := r.raw()
-		switch {
-		case err == io.EOF && r.ended:
-			return l, err
-		case err == io.EOF:
-			r.finish()
-		case err != nil:
-			r.push(Line{}, err)
-		default:
-			r.look(l)
-		}
-	}
-	next := r.queue[0]
-	r.queue = r.queue[1:]
-	return next.line, next.err
-}
-
-// lineOrError is a result of Next.
-type lineOrError struct {
-	line Line
-	err  error
-}
-
-// push puts a result behind the others, and in front of it a line that is not JSON.
-func (r *Reader) push(l Line, err error) {
-	r.flush()
-	r.queue = append(r.queue, lineOrError{l, err})
-}
-
-// flush queues a line that is not JSON.
-func (r *Reader) flush() {
-	if r.cut != nil {
-		r.queue, r.cut = append(r.queue, lineOrError{*r.cut, nil}), nil
-	}
-}
-
-// look reads a line that belongs to a session, or passes it on.
-func (r *Reader) look(l Line) {
-	doc, err := rawjson.Parse(string(l.Text), lineLimits)
-	if err != nil {
-		r.flush()
-		r.cut = &l // it may be the last one
-		return
-	}
-	l.value = doc.Root()
-	s := r.session
+// look reads a line that belongs to the session, or leaves it as it is.
+func (s *session) look(l *Line) {
 	s.line = l.N
 	before := s.found()
-	switch {
-	case s.takes(l.value):
+	switch v := l.value; {
+	case s.takes(v):
 		skip := SkippedNoCalls
-		if v := l.value; s.found() == before && !s.form.messages && (bareAnswer(v) || v.Get("response").Exists()) && mayHoldCall(v.Raw()) {
+		if s.found() == before && !s.form.messages && (bareAnswer(v) || v.Get("response").Exists()) && mayHoldCall(v.Raw()) {
 			skip = SkippedUnread
 		}
-		l = Line{File: l.File, N: l.N, skip: skip}
-	case s.form != nil && (s.form.session || s.form.lines) && !isRecorded(l.value) && formOf(l.value) == nil && !bareAnswer(l.value):
-		l = Line{File: l.File, N: l.N, skip: Skipped("of type " + display.Visible(display.Clip(cmp.Or(l.value.Get("type").Str(), "(none)"), 40), false))}
-	}
-	r.push(l, nil)
-}
-
-// finish queues what is known at the end of a file.
-func (r *Reader) finish() {
-	r.ended = true
-	s := r.session
-	if r.cut != nil && s.form != nil && r.unended && endsEarly(r.cut.Text) {
-		r.cut.skip = SkippedCut
-	}
-	r.flush()
-	for _, t := range s.take() {
-		r.push(Line{File: r.file, N: t.Line, turn: &t}, nil)
-	}
-	for range s.repeats {
-		r.push(Line{File: r.file, skip: SkippedRepeat}, nil)
-	}
-	for _, err := range s.errs {
-		r.push(Line{}, err)
+		*l = Line{File: l.File, N: l.N, skip: skip}
+	case s.form != nil && (s.form.session || s.form.lines) && !isRecorded(v) && formOf(v) == nil && !bareAnswer(v):
+		kind := display.Clip(cmp.Or(v.Get("type").Str(), "(none)"), 40)
+		*l = Line{File: l.File, N: l.N, skip: Skipped("of type " + display.Visible(kind, false))}
 	}
 }
 
@@ -130,7 +58,7 @@ func (s *session) takes(v rawjson.Value) bool {
 	if v.Kind() != rawjson.Object || isRecorded(v) || v.Get("ref").Exists() && v.Get("tools").Exists() {
 		return false
 	}
-	list := records(v)
+	list := records(v, maxLists)
 	across := false
 	for _, r := range list {
 		f := formOf(r)

@@ -16,12 +16,10 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// programs are the forms that programs write, with what reads their records. They are tried
-// before forms. A form is recognised by members that only it has.
-var programs []form
-
-func init() { // the readers use the table
-	programs = []form{
+// init puts the forms that programs write in front of the others, with what reads their
+// records: the readers use the table. A form is recognised by members that only it has.
+func init() {
+	programs := []form{
 		{name: "Codex rollout", has: signs("payload type=session_meta|type=response_item|type=turn_context|type=event_msg|type=compacted"), lines: true, read: (*session).codex},
 		{name: "Codex rollout", has: signs("record_type"), lines: true},
 		{name: "Codex rollout", has: signs("session items"), lines: true, read: messagesAt("items")},
@@ -61,15 +59,8 @@ func init() { // the readers use the table
 		{name: "span of MLflow", has: signs("mlflow.spanType")}, // repeats the calls
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span span_data/type=generation"), read: messagesAt("span_data/output")},
 		{name: "trace of OpenAI Agents", has: signs("object=trace.span|object=trace id")}, // likewise
-		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"), read: func(s *session, v rawjson.Value) {
-			defer func(before []middleware.Tool) { s.tools = before }(s.tools)
-			if found := toolsIn.Get(thin(find(v, "input"))); found != nil {
-				s.tools = found
-			}
-			for _, key := range []string{"preferred_output", "non_preferred_output", "chosen", "rejected", "completion"} {
-				s.messages(v.Get(key))
-			}
-		}},
+		{name: "preference data", has: signs("prompt|input preferred_output/0|chosen/0|completion/0"),
+			read: messagesAt("preferred_output", "non_preferred_output", "chosen", "rejected", "completion")},
 		{name: "tau2 results", has: signs("simulations"), read: recordsAt("simulations")},
 		{name: "tau-bench results", has: signs("task_id traj"), read: messagesAt("traj")},
 		{name: "Inspect log", has: signs("eval samples"), read: recordsAt("samples")},
@@ -140,11 +131,16 @@ func init() { // the readers use the table
 			f.exchange = f.exchange || s.in == "request"
 		}
 	}
+	forms = append(programs, forms...)
 }
 
-// messagesAt returns what reads the messages at the first of some places that is there.
+// messagesAt returns what reads the messages at some places.
 func messagesAt(places ...string) func(*session, rawjson.Value) {
-	return func(s *session, v rawjson.Value) { s.messages(firstAt(v, places)) }
+	return func(s *session, v rawjson.Value) {
+		for _, place := range places {
+			s.messages(find(v, place))
+		}
+	}
 }
 
 // recordsAt returns what reads the records in lists.
@@ -167,23 +163,21 @@ func (s *session) single(v rawjson.Value) {
 	s.item(v)
 }
 
-// firstOf returns the first element of a list.
-func firstOf(list rawjson.Value) rawjson.Value {
-	for e := range list.Each() {
-		return e
-	}
-	return rawjson.Value{}
-}
-
 // each reads the records in a list.
 func (s *session) each(list rawjson.Value) {
+	s.lists++
 	for v := range list.Each() {
-		for _, r := range records(v) {
-			if !s.record(r) && mayHoldCall(r.Raw()) {
+		for _, r := range records(v, maxLists-s.lists) {
+			switch {
+			case s.lists <= maxLists && s.record(r) || !mayHoldCall(r.Raw()):
+			case s.lists > maxLists:
+				s.fail(fmt.Errorf("a record that may have calls, in more than %d lists in each other", maxLists))
+			default:
 				s.fail(errors.New("a record in a list that may have calls, in no form that is read: its members are " + membersOf(r)))
 			}
 		}
 	}
+	s.lists--
 }
 
 // modelPlaces are where records have the name of the model.
@@ -214,11 +208,7 @@ func (s *session) record(v rawjson.Value) bool {
 	if f.read != nil {
 		f.read(s, v)
 	} else if len(f.answer) > 0 {
-		turns, err := f.turns(v, nil)
-		if _, skipped := err.(Skipped); skipped {
-			err = nil
-		}
-		s.adopt(turns, err)
+		s.adopt(f.turns(v, nil))
 	}
 	return true
 }
@@ -551,7 +541,7 @@ func (s *session) http(v rawjson.Value) {
 	status := text(firstAt(v, []string{"response/status/code", "response/status", "response/status_code"}))
 	in, _ = jsonIn(fmt.Sprintf(`{"path":%s,"status":%s,"request":%s,"response":%s}`, rawjson.Quote(path), rawjson.Quote(status), rawjson.Quote(request), rawjson.Quote(response)))
 	turns, err := exchange.turns(in, nil)
-	if _, skipped := err.(Skipped); skipped || !ours && !mayHoldCall(request) && !mayHoldCall(response) {
+	if !ours && !mayHoldCall(request) && !mayHoldCall(response) {
 		err = nil
 	}
 	s.adopt(turns, err)

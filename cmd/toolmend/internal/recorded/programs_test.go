@@ -3,6 +3,7 @@ package recorded_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -260,7 +261,16 @@ func TestPrograms(t *testing.T) {
 		"Haystack":                 {`[{"role":"assistant","content":[{"tool_call":{"tool_name":"add","arguments":{},"id":"c"}}]}]`, []string{`add {}`}},
 		"LlamaIndex":               {`[{"role":"assistant","blocks":[{"block_type":"tool_call","tool_call_id":"c","tool_name":"add","tool_kwargs":{"a":1}}]}]`, []string{`add {"a":1}`}},
 		"Semantic Kernel":          {`{"messages":[{"role":"assistant","items":[{"content_type":"function_call","id":"c","name":"p-add","arguments":"{}"}]}]}`, []string{`p-add {}`}},
-		"Bedrock messages":         {`[{"role":"assistant","content":[{"text":"x"},{"toolUse":{"toolUseId":"t","name":"add","input":{"a":1}}}]}]`, []string{`add {"a":1}`}},
+		"Kimi wire": {`{"timestamp":1,"message":{"type":"ToolCall","payload":{"type":"function","id":"c","function":{"name":"add","arguments":"{\"a\":"}}}}
+{"timestamp":2,"message":{"type":"ToolCallPart","payload":{"arguments_part":"1}"}}}`, []string{`add {"a":1}`}},
+		"OpenAI, custom tool":      {`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{"name":"add","input":"x"}}]}]}`, []string{`add x`}},
+		"Codex, exit code as text": {`[{"type":"function_call","name":"sh","arguments":"{}","call_id":"c1"},{"type":"function_call_output","call_id":"c1","output":"Process exited with code 2\nx"}]`, []string{`sh {} error`}},
+		"Hermes, tools":            {`{"conversations":[{"from":"system","value":"<tools>{\"name\":\"add\",\"parameters\":{\"a\":1}}\n{\"name\":\"b\"}</tools>"},{"from":"gpt","value":"<tool_call>{\"name\":\"add\",\"arguments\":{}}</tool_call>"}]}`, []string{`add {} {"a":1}`}},
+		"promptfoo, a message":     {`{"promptIdx":0,"response":{"output":` + chatMessage + `}}`, []string{`add {}`}},
+		"promptfoo, messages":      {`{"promptIdx":0,"response":{"output":[` + chatMessage + `]}}`, []string{`add {}`}},
+		"MCP, tools at the end": {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{}}}
+{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}}`, []string{`add {} {"type":"object"}`}},
+		"Bedrock messages": {`[{"role":"assistant","content":[{"text":"x"},{"toolUse":{"toolUseId":"t","name":"add","input":{"a":1}}}]}]`, []string{`add {"a":1}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -373,6 +383,11 @@ func TestCallsThatAreNotRead(t *testing.T) {
 		"HTTP, no answer":       {`{"request":{"method":"POST","url":"https://h.test/v1/chat/completions","body":{"messages":[]}},"response":{"status":200}}`, "f:1: a request without a response"},
 		"a line that is broken": {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":assistant"}`, "f:2: not JSON"},
 		"a line with an end":    {`{"type":"user","message":{"role":"user","content":"x"}}` + "\n" + `{"type":"assis` + "\n", "f:2: not JSON"},
+		"a number as a turn":    {`{"tool_calls":[{},1],"tools":[]}`, "f:1: a tool call without a name: its members are none"},
+		"an object as calls":    {`{"tool_calls":{"a":{"name":"x"}},"tools":[]}`, "f:1: tool_calls is an object, which is not expected there"},
+		"null as a turn":        {`{"tool_calls":[{"name":"x"},null],"tools":[]}`, "f:1: tool_calls has null, which is not expected there"},
+		"many members":          {`{"messages":[{"role":"assistant","tool_calls":[{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1,"l":1,"m":1}]}]}`, "its members are a, b, c, d, e, f, g, h, i, j, k, l, …"},
+		"a zip archive":         {"PK\x03\x04", "f: a zip archive: write an .eval log of Inspect as JSON first"},
 		"a number as a call":    {`{"messages":[{"role":"assistant","tool_calls":[1]}]}`, "f:1: tool_calls has a number"},
 		"a text as the calls":   {`{"messages":[{"role":"assistant","tool_calls":"x"}]}`, "f:1: tool_calls is of kind string"},
 	} {
@@ -391,12 +406,45 @@ func deep(n int) string {
 	return strings.Repeat(`{"data":[`, n) + `{"type":"llm","input":{},"output":` + chatAnswer + `}` + strings.Repeat(`]}`, n)
 }
 
+// tree returns a tree of LangSmith's runs, of which the deepest is of a model, and is in n
+// lists. The members more are in each of the others.
+func tree(n int, more string) string {
+	return strings.Repeat(`{"run_type":"chain",`+more+`"child_runs":[`, n) + `{"run_type":"llm","outputs":` + chatAnswer + `}` + strings.Repeat(`]}`, n)
+}
+
 // The attributes of each list may be copied, so the number of lists in each other is bounded.
 func TestListsInLists(t *testing.T) {
 	t.Parallel()
-	calls, _, errs := read(t, recorded.NewLog(), "f", deep(16))
-	require.Equal(t, []string{"add {}"}, calls)
-	require.Empty(t, errs)
+	for name, in := range map[string]func(int) string{
+		"records": deep, "runs": func(n int) string { return tree(n, "") }, "runs with dots": func(n int) string { return tree(n, `"llm.model_name":"m",`) },
+	} {
+		calls, _, errs := read(t, recorded.NewLog(), "f", in(32))
+		require.Equal(t, []string{"add {}"}, calls, name)
+		require.Empty(t, errs, name)
+	}
+	calls, _, errs := read(t, recorded.NewLog(), "f", tree(33, ""))
+	require.Empty(t, calls)
+	require.Equal(t, []string{"f:1: a record that may have calls, in more than 32 lists in each other"}, errs)
+}
+
+// A record with dots in its names, and one with attributes, is copied with what is in it. Not
+// parallel: it counts what other tests allocate as well.
+func TestCopiesOfRecords(t *testing.T) {
+	allocated := func(text string) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		read(t, recorded.NewLog(), "f", text)
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	for name, in := range map[string]func(int) string{
+		"dots": func(n int) string { return tree(n, `"llm.model_name":"m",`) },
+		"attributes": func(n int) string {
+			return strings.Repeat(`{"attributes":{"simulations":[`, n) + "{}" + strings.Repeat(`]}}`, n)
+		},
+	} {
+		require.Less(t, allocated(in(2000)), 3*allocated(in(1000)), name)
+	}
 }
 
 // What resembles a call and is none, or is in no form that is read.
@@ -424,7 +472,8 @@ func TestNoCalls(t *testing.T) {
 		"an answer in another form":             {`{"kind":"x","parts":[],"choices":[{"message":` + chatMessage + `}]}`, string(recorded.SkippedUnread)},
 		"calls in an exchange's request":        {`{"request":{"method":"POST","url":"/v1/chat/completions","body":{"messages":[` + chatMessage + `]}},"response":{"status":200,"body":{"choices":[{"message":{"content":"hi"}}]}}}`, string(recorded.SkippedNoCalls)},
 		"calls in the input of an answer":       {`{"type":"llm","input":{"messages":[` + chatMessage + `]},"output":{"choices":[{"message":{"content":"hi"}}]}}`, string(recorded.SkippedNoCalls)},
-		"lists too deep":                        {deep(17), string(recorded.SkippedUnknown)},
+		"lists too deep":                        {deep(33), string(recorded.SkippedUnknown)},
+		"a failure in a log of Helicone":        {`{"request_body":{"messages":[]},"response_body":{"error":{"message":"x"}}}`, string(recorded.SkippedNoCalls)},
 		"Cline before 2026":                     {`{"role":"assistant","content":[{"type":"text","text":"<read_file><path>a</path></read_file>"}]}`, string(recorded.SkippedNoCalls)},
 	} {
 		t.Run(name, func(t *testing.T) {

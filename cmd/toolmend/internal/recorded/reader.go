@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -21,81 +22,110 @@ const maxLine = 256 << 20
 // JSON array, or whose first line is the beginning of an object, as pretty printers
 // write it, is read record by record. It is for one goroutine; its lines may go to any.
 type Reader struct {
-	file  string        // what lines are said to come from
-	from  io.Reader     // the bytes as they are
-	src   *bufio.Reader // the same without gzip; nil before the first line
-	n     int           // number of the line read last
-	many  *values       // the records are not one a line
-	max   int           // bytes of a line
-	done  bool          // after this, only io.EOF
-	begun bool          // there was a line that is not blank
-
+	file    string    // what lines are said to come from
+	from    io.Reader // the bytes as they are
+	max     int       // bytes of a line
 	session *session
-	queue   []lineOrError // what Next returns before it reads on
-	cut     *Line         // the last line so far, if it is not JSON
-	unended bool          // the last line so far has no line end
-	ended   bool          // queue has what is known at the end
 }
 
-// NewReader returns a reader of r, whose lines are said to come from file.
-// gzip is undone, whatever the file is called.
-func NewReader(file string, r io.Reader) *Reader {
-	return &Reader{file: file, from: r, max: maxLine, session: newSession(file, map[callKey]bool{})}
-}
+// NewReader returns the reader of a file that is the whole log. See Log.Reader.
+func NewReader(file string, r io.Reader) *Reader { return NewLog().Reader(file, r) }
 
-// All yields the results of Next up to the end.
+// All yields the lines that are not blank, without their ends. The Text of a line is the
+// caller's. Lines that belong together, as those of a session of an agent, are read to the
+// end of the file: in their places come lines that have nothing but a reason why they are
+// skipped, and at the end a line for each turn. An error is an *Error; reading goes on after
+// it where that is possible. All reads the file, so it can be used once.
 func (r *Reader) All() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
-		for {
-			line, err := r.Next()
-			if err == io.EOF || !yield(line, err) {
+		s := r.session
+		var cut *Line // the last line so far, if it is not JSON: the file may be cut off there
+		for l, err := range r.lines() {
+			before := cut
+			cut = nil
+			if err == nil {
+				if doc, failed := rawjson.Parse(string(l.Text), lineLimits); failed != nil {
+					cut = &l
+				} else {
+					l.value = doc.Root()
+					s.look(&l)
+				}
+			}
+			if before != nil && !yield(*before, nil) || cut == nil && !yield(l, err) {
+				return
+			}
+		}
+		var last []Line
+		if cut != nil {
+			if s.form != nil && cut.unended && endsEarly(cut.Text) {
+				cut.skip = SkippedCut
+			}
+			last = append(last, *cut)
+		}
+		for _, t := range s.take() {
+			last = append(last, Line{File: r.file, N: t.Line, turn: &t})
+		}
+		last = append(last, slices.Repeat([]Line{{File: r.file, skip: SkippedRepeat}}, s.repeats)...)
+		for _, l := range last {
+			if !yield(l, nil) {
+				return
+			}
+		}
+		for _, err := range s.errs {
+			if !yield(Line{}, err) {
 				return
 			}
 		}
 	}
 }
 
-// raw returns the next line as it is.
-func (r *Reader) raw() (Line, error) {
-	if r.done {
-		return Line{}, io.EOF
-	}
-	if r.src == nil {
-		var err error
-		if r.src, err = Decompressed(r.from); err != nil {
-			return Line{}, r.end(err)
-		}
-	}
-	for {
-		if r.many != nil {
-			text, n, err := r.many.next()
-			r.n = n
-			if err != nil {
-				return Line{}, r.end(err)
+// lines yields the lines as they are.
+func (r *Reader) lines() iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		src, err := Decompressed(r.from)
+		var many *values // the records are not one a line
+		begun := false   // there was a line that is not blank
+		n := 0
+		for err == nil {
+			l := Line{File: r.file}
+			if many != nil {
+				if l.Text, n, err = many.next(); err != nil {
+					break
+				}
+			} else {
+				n++
+				var line []byte
+				line, err = readLine(src, r.max)
+				if errors.Is(err, errTooLong) {
+					if !yield(Line{}, &Error{File: r.file, Line: n, Err: err}) {
+						return
+					}
+					err = nil
+					continue
+				} else if err != nil && err != io.EOF {
+					break
+				}
+				if n == 1 {
+					line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+				}
+				if l.Text = bytes.TrimSpace(line); len(l.Text) == 0 {
+					continue
+				}
+				if !begun && (l.Text[0] == '[' || l.Text[0] == '{' && endsEarly(l.Text)) {
+					many, err = newValues(line, n, src, r.max), nil
+					continue
+				}
+				begun, l.unended = true, err == io.EOF
 			}
-			return Line{File: r.file, N: n, Text: text}, nil
-		}
-		text, err := r.line()
-		switch {
-		case errors.Is(err, errTooLong):
-			return Line{}, &Error{File: r.file, Line: r.n, Err: err}
-		case err != nil && err != io.EOF:
-			return Line{}, r.end(err)
-		}
-		if r.n == 1 {
-			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-		}
-		line := text
-		if text = bytes.TrimSpace(text); len(text) > 0 {
-			if !r.begun && (text[0] == '[' || text[0] == '{' && endsEarly(text)) {
-				r.many = newValues(line, r.n, r.src, r.max)
-				continue
+			if l.N = n; !yield(l, nil) {
+				return
 			}
-			r.begun, r.unended = true, err == io.EOF
-			return Line{File: r.file, N: r.n, Text: text}, nil
 		}
-		if err == io.EOF {
-			return Line{}, r.end(err)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("the compressed file ends in the middle: %w", err)
+		}
+		if err != io.EOF {
+			yield(Line{}, &Error{File: r.file, Line: n, Err: err})
 		}
 	}
 }
@@ -124,30 +154,17 @@ func Decompressed(r io.Reader) (*bufio.Reader, error) {
 	return bufio.NewReaderSize(z, 256<<10), nil
 }
 
-// end makes err the last one but io.EOF.
-func (r *Reader) end(err error) error {
-	r.done = true
-	if err == io.EOF {
-		return err
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("the compressed file ends in the middle: %w", err)
-	}
-	return &Error{File: r.file, Line: r.n, Err: err}
-}
-
-// errTooLong is the one error of line after which reading goes on.
+// errTooLong is the one error of readLine after which reading goes on.
 var errTooLong = errors.New("the line is too long")
 
-// line returns the next line in memory of its own. Of a line that is too long
-// it reads the rest and keeps nothing.
-func (r *Reader) line() ([]byte, error) {
+// readLine returns the next line, of at most a number of bytes, in memory of its own. Of a
+// line that is too long it reads the rest and keeps nothing.
+func readLine(src *bufio.Reader, most int) ([]byte, error) {
 	var text []byte
-	r.n++
 	tooLong := false
 	for {
-		piece, err := r.src.ReadSlice('\n')
-		if !tooLong && len(text)+len(piece) > r.max {
+		piece, err := src.ReadSlice('\n')
+		if !tooLong && len(text)+len(piece) > most {
 			tooLong, text = true, nil
 		}
 		if !tooLong {
@@ -157,7 +174,7 @@ func (r *Reader) line() ([]byte, error) {
 			continue
 		}
 		if tooLong && (err == nil || err == io.EOF) {
-			return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, r.max)
+			return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, most)
 		}
 		return text, err
 	}

@@ -24,17 +24,14 @@ func zipped(t *testing.T, text string) []byte {
 
 // all reads everything: lines as "n text", errors as their text.
 func all(r *Reader) (out []string) {
-	for {
-		l, err := r.Next()
-		switch {
-		case err == io.EOF:
-			return out
-		case err != nil:
+	for l, err := range r.All() {
+		if err != nil {
 			out = append(out, err.Error())
-		default:
+		} else {
 			out = append(out, string(rune('0'+l.N))+" "+string(l.Text))
 		}
 	}
+	return out
 }
 
 func TestReaderLines(t *testing.T) {
@@ -71,13 +68,9 @@ func TestReaderLines(t *testing.T) {
 func TestReaderLongLine(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 20<<20)
-	r := NewReader("f", strings.NewReader(long+"\nb\n"))
-	l, err := r.Next()
-	require.NoError(t, err)
-	require.Len(t, l.Text, len(long))
-	l, err = r.Next()
-	require.NoError(t, err)
-	require.Equal(t, "b", string(l.Text))
+	got := all(NewReader("f", strings.NewReader(long+"\nb\n")))
+	require.Len(t, got[0], len("1 "+long))
+	require.Equal(t, "2 b", got[1])
 }
 
 // A line past the limit is not kept, and those after it have their numbers.

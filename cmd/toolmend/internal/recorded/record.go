@@ -90,7 +90,7 @@ func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 			t.Messages = append(t.Messages, middleware.System("`"+c.Name+"`"))
 		}
 		if t.Calls = append(t.Calls, c); call.Get("no_schema").Raw() == "true" {
-			t.Tools = withoutSchema(t.Tools, c.Name)
+			t.Tools = withTools(t.Tools, middleware.Tool{Name: c.Name}) // only the name is known
 		}
 	}
 	return []Turn{t}, nil
@@ -99,11 +99,6 @@ func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 // onlyLimits returns what r allows the model to call.
 func onlyLimits(r middleware.Request) middleware.Request {
 	return middleware.Request{ToolChoice: r.ToolChoice, AllowedTools: r.AllowedTools, NoParallelCalls: r.NoParallelCalls}
-}
-
-// withoutSchema returns tools with one more, of which only the name is known.
-func withoutSchema(tools []middleware.Tool, name string) []middleware.Tool {
-	return withTools(tools, middleware.Tool{Name: name})
 }
 
 // withTools returns tools with more of other names.

@@ -17,9 +17,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -37,8 +37,10 @@ type Turn struct {
 	Limits   middleware.Request      // ToolChoice, AllowedTools and NoParallelCalls of the request; zero if they were not recorded
 	Calls    []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
 	Finish   middleware.FinishReason // "" where it was not recorded, and of a second choice
-	Served   *Served                 // nil of a line that no gateway wrote
-	Outcomes []Outcome               // of Calls, as far as the log has them
+	// Served is what `toolmend serve --record` writes beside the calls: a step with one
+	// attempt, which has no calls. It is nil of a line that no gateway wrote.
+	Served   *report.Step
+	Outcomes []Outcome // of Calls, one each; nil of a recorded turn
 	// NoTools means that the tools that the model had are not known. Tools has the names of
 	// those that are called then, without schemas.
 	NoTools bool
@@ -50,34 +52,16 @@ type Turn struct {
 	rest []byte // of the arguments of the first call
 }
 
-// Served is what `toolmend serve --record` writes beside the calls of an attempt.
-type Served struct {
-	Time     time.Time // of the start of the exchange
-	Mode     string
-	Client   string
-	Format   string
-	Path     string
-	Attempt  int  // from 1
-	Attempts int  // of the exchange
-	Final    bool // the client got this answer
-	Status   middleware.Status
-	Error    string // a status or a word
-	Duration time.Duration
-	Usage    middleware.Usage
-	Issues   []middleware.Issue   // of the message: why it is neither a call nor an answer
-	Answer   *middleware.Message  // with the record's content, else nil
-	Replies  []middleware.Message // likewise
-}
-
 // Line is one line of a file, not yet understood.
 type Line struct {
 	File string
 	N    int // from 1
 	Text []byte
 
-	value rawjson.Value // of Text, if it was parsed
-	turn  *Turn         // of a session that was read to its end
-	skip  Skipped       // it was read as part of a session
+	value   rawjson.Value // of Text, if it was parsed
+	turn    *Turn         // of a session that was read to its end
+	skip    Skipped       // it was read as part of a session
+	unended bool          // the file ends in it
 }
 
 // Error is a line that could not be read.
@@ -135,12 +119,7 @@ func (l Line) Turns(sets *Toolsets) ([]Turn, error) {
 			sets.complete(&turns[i])
 		}
 	}
-	if err == nil && len(turns) == 0 {
-		err = SkippedNoCalls
-	}
-	var skipped Skipped
-	var e *Error
-	if err != nil && !errors.As(err, &skipped) && (!errors.As(err, &e) || e.Line == 0) {
+	if _, skipped := err.(Skipped); err != nil && !skipped {
 		err = &Error{File: l.File, Line: l.N, Err: err}
 	}
 	return turns, err
@@ -167,7 +146,7 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 		return nil, errors.New("tool_calls is " + article(calls.Kind()) + ", which is not expected there")
 	}
 	skipped := SkippedUnknown
-	for _, r := range records(v) {
+	for _, r := range records(v, maxLists) {
 		f := cmp.Or(formOf(r), &bare)
 		found, failed := f.turns(r, sets)
 		switch kind, isSkipped := failed.(Skipped); {
@@ -190,7 +169,7 @@ func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
 // isRecorded reports whether a record is a recorded turn: it has calls at its top, and is not
 // a message of a conversation.
 func isRecorded(v rawjson.Value) bool {
-	if firstOf(v.Get("tool_calls")).Kind() != rawjson.Object {
+	if v.At("/tool_calls/0").Kind() != rawjson.Object {
 		return false
 	}
 	return v.Get("tools").Exists() || v.Get("tools_ref").Exists() || !v.Get("role").Exists() && !v.Get("type").Exists() && !v.Get("lc").Exists()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -19,11 +19,13 @@ const servedLine = `{"id":"17-1/2","time":"2026-11-22T09:00:00.5Z","source":"u",
 func TestServed(t *testing.T) {
 	t.Parallel()
 	got := one(t, servedLine)
-	require.Equal(t, &recorded.Served{
+	took := 20500 * time.Microsecond
+	require.Equal(t, &report.Step{
 		Time: time.Date(2026, 11, 22, 9, 0, 0, 5e8, time.UTC), Mode: "enforce", Client: "c", Format: "anthropic", Path: "/v1/messages",
-		Attempt: 2, Attempts: 3, Final: true, Status: middleware.Valid, Duration: 20500 * time.Microsecond, Usage: middleware.Usage{InputTokens: 10, OutputTokens: 5},
-		Answer:  &middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{{Text: "hello"}}},
-		Replies: []middleware.Message{{Role: middleware.RoleTool, Parts: []middleware.Part{{Text: "x is missing"}}}},
+		Status: middleware.Valid, Duration: took, Attempts: []report.Attempt{{
+			N: 2, Duration: took, Usage: middleware.Usage{InputTokens: 10, OutputTokens: 5}, Text: "hello",
+			Replies: []report.Reply{{Role: middleware.RoleTool, Text: "x is missing"}},
+		}},
 	}, got.Served)
 }
 
@@ -51,5 +53,5 @@ func TestServedByOthers(t *testing.T) {
 		require.Nil(t, one(t, text).Served, text)
 	}
 	odd := one(t, `{"attempt":1,"attempts":1,"time":"yesterday","final":"yes","error":{"no":1},"duration_ms":-1e300,"usage":[],"replies":{},"answer":3,"tools":[],"tool_calls":[{"name":"x"}]}`)
-	require.Equal(t, &recorded.Served{Attempt: 1, Attempts: 1}, odd.Served)
+	require.Equal(t, &report.Step{Final: -1, Attempts: []report.Attempt{{N: 1, Replies: []report.Reply{}}}}, odd.Served)
 }

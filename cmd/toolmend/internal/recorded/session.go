@@ -17,6 +17,7 @@ import (
 // conversation, or of the lines of a file.
 type session struct {
 	line     int // of the record that is read
+	lists    int // that this record is in
 	file     string
 	form     *form            // of the record that is read
 	seen     map[callKey]bool // calls of all files of a command; nil: a repeat counts
@@ -158,7 +159,7 @@ func (s *session) again(c middleware.ToolCall, tools []middleware.Tool) {
 	}
 }
 
-// take reads the turns with calls that s has collected, and forgets them.
+// take returns the turns with calls that s has collected. It is called once.
 func (s *session) take() (out []Turn) {
 	read := map[string]bool{}
 	for _, t := range s.turns {
@@ -191,14 +192,13 @@ func (s *session) take() (out []Turn) {
 			SomeTools(s.tools).complete(t)
 		}
 		for i, c := range t.Calls {
-			if i < len(t.Outcomes) && c.ID != "" && s.outcomes[c.ID] != "" {
+			if c.ID != "" && s.outcomes[c.ID] != "" {
 				t.Outcomes[i] = s.outcomes[c.ID]
 			}
 		}
 		t.Session, t.key, t.rest = t.Session || s.session, "", nil
 		out = append(out, *t)
 	}
-	s.turns, s.late, s.byKey, s.byID, s.open = nil, nil, map[string]*Turn{}, map[string]place{}, nil
 	return out
 }
 
@@ -474,10 +474,10 @@ func (s *session) blocks(v rawjson.Value) {
 	}
 }
 
-// adopt adds turns that were read in another way.
+// adopt adds turns that were read in another way, and keeps the error unless it is a Skipped.
 func (s *session) adopt(turns []Turn, err error) {
 	s.added++
-	if err != nil {
+	if _, skipped := err.(Skipped); err != nil && !skipped {
 		s.fail(err)
 	}
 	for _, t := range turns {
@@ -488,11 +488,7 @@ func (s *session) adopt(turns []Turn, err error) {
 		}
 		kept.Calls, kept.Outcomes, kept.Line = nil, nil, s.line
 		for i, c := range t.Calls {
-			outcome := Outcome("")
-			if i < len(t.Outcomes) {
-				outcome = t.Outcomes[i]
-			}
-			s.append(&kept, c, outcome)
+			s.append(&kept, c, t.Outcomes[i])
 		}
 		s.turns = append(s.turns, &kept)
 	}

@@ -37,11 +37,7 @@ type setKey struct{ source, ref string }
 // the tools would look worse than they are.
 func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 	sets := &Toolsets{file: file, by: make(map[setKey][]middleware.Tool), inputs: map[string][]byte{}}
-	for lines := NewReader(file, r); ; {
-		l, err := lines.raw()
-		if err == io.EOF {
-			return sets, nil
-		}
+	for l, err := range NewReader(file, r).lines() {
 		if err != nil {
 			return nil, err
 		}
@@ -53,6 +49,7 @@ func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 			return nil, &Error{File: file, Line: l.N, Err: err}
 		}
 	}
+	return sets, nil
 }
 
 // add adds what a line of a file of tools has.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,8 +101,9 @@ func TestDialects(t *testing.T) {
 	for name, d := range dialects {
 		want := recorded.Turn{
 			ID: "e1", Model: d.model, Finish: middleware.FinishToolCalls,
-			Tools: []middleware.Tool{{Name: "add", Parameters: []byte(schema)}},
-			Calls: []middleware.ToolCall{{ID: d.id, Name: "add", Arguments: `{"x": 1.0}`}},
+			Tools:    []middleware.Tool{{Name: "add", Parameters: []byte(schema)}},
+			Calls:    []middleware.ToolCall{{ID: d.id, Name: "add", Arguments: `{"x": 1.0}`}},
+			Outcomes: []recorded.Outcome{""},
 		}
 		for framing, body := range map[string]string{"whole": d.whole, "streamed": d.streamed, "streamed with CRLF": strings.ReplaceAll(d.streamed, "\n", "\r\n")} {
 			for _, path := range []string{"", d.path, "/gateway" + d.path + "?key=x", "/elsewhere"} {
@@ -221,11 +221,7 @@ func TestRecordedExchanges(t *testing.T) {
 			require.NoError(t, err)
 			defer f.Close()
 			calls := 0
-			for r := recorded.NewReader(name, f); ; {
-				l, err := r.Next()
-				if err == io.EOF {
-					break
-				}
+			for l, err := range recorded.NewReader(name, f).All() {
 				require.NoError(t, err)
 				calls += look(t, l)
 			}

@@ -2,8 +2,6 @@
 package recordedtest
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -61,11 +59,7 @@ func Each(t *testing.T, f func(recorded.Line, []recorded.Turn)) {
 		file, err := os.Open(path)
 		require.NoError(t, err)
 		defer file.Close()
-		for lines := recorded.NewReader(filepath.Base(path), file); ; {
-			line, err := lines.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
+		for line, err := range recorded.NewReader(filepath.Base(path), file).All() {
 			require.NoError(t, err)
 			turns, err := line.Turns(sets)
 			require.NoError(t, err)
