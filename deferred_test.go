@@ -49,7 +49,7 @@ func TestDeferredMessages(t *testing.T) {
 			req := &middleware.Request{Tools: tools, Native: &middleware.Native{Raw: `{"messages":[{"id":"call_1"}]}`}}
 			want, wantAsked, err := run(&middleware.Request{Tools: tools, Native: req.Native, Messages: history})
 			require.NoError(t, err)
-			req.Defer(func() []middleware.Message {
+			req.Defer(-1, func() []middleware.Message {
 				reads++
 				return history
 			})

@@ -43,13 +43,17 @@ type Request struct {
 }
 
 // deferred are messages that are read when they are needed.
-type deferred struct{ read func() []Message }
+type deferred struct {
+	read  func() []Message
+	calls int
+}
 
 // Defer makes r a request whose messages are read when something needs them. Messages is nil, and Loaded
-// calls read, at most once for all copies of r. The result must not be modified. Defer is for codecs whose callers
+// calls read, at most once for all copies of r. The result must not be modified. calls is how many tool calls the
+// messages have, or -1 if that is not known. Defer is for codecs whose callers
 // know that every middleware of the chain uses Loaded.
-func (r *Request) Defer(read func() []Message) {
-	r.Messages, r.deferred = nil, &deferred{sync.OnceValue(read)}
+func (r *Request) Defer(calls int, read func() []Message) {
+	r.Messages, r.deferred = nil, &deferred{sync.OnceValue(read), calls}
 }
 
 // Loaded returns r with its Messages: r itself, or a shallow copy of it if the codec has deferred reading them. Call it
@@ -61,6 +65,14 @@ func (r *Request) Loaded() *Request {
 	c := *r
 	c.Messages, c.deferred = r.deferred.read(), nil
 	return &c
+}
+
+// DeferredCalls returns how many tool calls deferred messages have, if the codec knows it.
+func (r *Request) DeferredCalls() (calls int, ok bool) {
+	if r.deferred == nil || r.deferred.calls < 0 {
+		return 0, false
+	}
+	return r.deferred.calls, true
 }
 
 // SameDeferred reports whether the messages of r and other are deferred, and the same.

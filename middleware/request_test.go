@@ -334,13 +334,16 @@ func TestDeferredMessages(t *testing.T) {
 	messages := []middleware.Message{middleware.System("be short"), middleware.User("hi")}
 	reads := 0
 	req := &middleware.Request{Model: "m"}
-	req.Defer(func() []middleware.Message {
+	req.Defer(3, func() []middleware.Message {
 		reads++
 		return messages
 	})
 	shallow := *req
 	require.Nil(t, req.Messages)
 	require.True(t, shallow.SameDeferred(req))
+	calls, known := shallow.DeferredCalls()
+	require.Equal(t, 3, calls)
+	require.True(t, known)
 	require.Zero(t, reads)
 
 	want := &middleware.Request{Model: "m", Messages: messages}
@@ -353,6 +356,8 @@ func TestDeferredMessages(t *testing.T) {
 	require.Equal(t, 1, reads)
 	require.False(t, req.Loaded().SameDeferred(req))
 	require.False(t, want.SameDeferred(want))
+	_, known = req.Loaded().DeferredCalls()
+	require.False(t, known)
 	require.Nil(t, req.Messages)
 
 	req.Clone().Messages[1].Parts[0].Text = "changed"

@@ -23,14 +23,14 @@ func TestDeferredMessagesStayUnread(t *testing.T) {
 				parts := history.FindStringSubmatch(s.request(stream))
 				require.NotEmpty(t, parts, s.request(stream))
 				body := strings.Replace(s.request(stream), parts[1]+parts[2], parts[1]+strings.Repeat(parts[2]+",", 20_000)+parts[2], 1)
-				answer, kind := s.whole("", `{"n":1}`), "application/json"
+				answer, kind := s.whole("I add.", `{"n":1}`), "application/json"
 				if stream {
-					answer, kind = s.stream("", `{"n":1}`), s.kind
+					answer, kind = s.stream("I add.", `{"n":1}`), s.kind
 				}
 				do := func(r *http.Request) (*http.Response, error) {
 					_, err := io.Copy(io.Discard, r.Body)
 					require.NoError(t, err)
-					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
+					return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(answer)), Request: r}, nil
 				}
 				tr := transport.New(transport.Options{DeferMessages: true}, validate())
 				exchange := func() {

@@ -54,7 +54,7 @@ func BenchmarkRepeatedRequests(b *testing.B) {
 			"tools": func(int) string { return body(messages[:1], tools) },
 			"turns": func(i int) string { return body(messages[:250+2*(i%50)], tools[:1]) },
 		} {
-			b.Run(f.style+"/"+name, func(b *testing.B) { benchRepeated(b, path, strings.Replace(speeches()[f.style].whole(prose, `{"n":1}`), `"functionCall":{`, `"functionCall":{"id":"c1",`, 1), next) })
+			b.Run(f.style+"/"+name, func(b *testing.B) { benchRepeated(b, path, speeches()[f.style].whole(prose, `{"n":1}`), next) })
 		}
 	}
 }

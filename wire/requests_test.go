@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
+	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
@@ -36,6 +37,7 @@ func sameReading(t require.TestingT, r *wire.Requests, c wire.Codec, client stri
 		require.NoError(t, err)
 		require.Equal(t, string(body), string(sent))
 
+		require.Equal(t, codec.Calls(want), codec.Calls(got), "deferred %t", deferred)
 		full := got.Loaded()
 		require.Same(t, full, full.Loaded())
 		require.Equal(t, want.Messages, full.Messages, "deferred %t", deferred)

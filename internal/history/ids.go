@@ -44,17 +44,22 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 // have an id of m, or if m has many calls: each is looked for in the whole request.
 func FixAnswer(req *middleware.Request, m middleware.Message) middleware.Message {
 	few := len(m.ToolCalls) <= pairwise && req.SameDeferred(req)
-	if len(m.ToolCalls) == 0 || few && !anyIDBroken(nil, m) && !mayHoldID(req.Native.Raw, m.ToolCalls) {
+	if len(m.ToolCalls) == 0 || few && !anyIDBroken(nil, m) && !mayHoldID(req, m.ToolCalls) {
 		return m
 	}
 	return FixIDs(req.Loaded().Messages, m)
 }
 
-// mayHoldID reports whether the JSON text of a conversation may have the id of a call in some
-// spelling: an id with characters that usual ids do not have may have many.
-func mayHoldID(raw string, calls []middleware.ToolCall) bool {
+// mayHoldID reports whether the deferred conversation of req may have the id of a call: its JSON text in some
+// spelling, and an id with characters that usual ids do not have may have many. An id by its place is in the
+// conversation, and not in its text, if the conversation has as many calls.
+func mayHoldID(req *middleware.Request, calls []middleware.ToolCall) bool {
+	raw := req.Native.Raw
+	places, counted := req.DeferredCalls()
 	for _, c := range calls {
-		if IsMadeUp(c.ID) || c.ID == "" || strings.Trim(c.ID, usualID) != "" || contains(raw, c.ID) {
+		number, isMadeUp := strings.CutPrefix(c.ID, madeUpPrefix)
+		n, err := strconv.Atoi(number)
+		if isMadeUp && (!counted || err != nil || n <= places) || c.ID == "" || strings.Trim(c.ID, usualID) != "" || contains(raw, c.ID) {
 			return true
 		}
 	}

@@ -104,6 +104,10 @@ func TestFixAnswer(t *testing.T) {
 		"blank":                         {`[]`, []string{" "}, true},
 		"one id twice":                  {`[]`, []string{"call_1", "call_1"}, true},
 		"an id by its place":            {`[]`, []string{"toolmend_1"}, true},
+		"the last place":                {`[]`, []string{"toolmend_2"}, true},
+		"the next place":                {`[]`, []string{"toolmend_3"}, false},
+		"the next place is an id":       {`["toolmend_3"]`, []string{"toolmend_3"}, true},
+		"a place twice":                 {`[]`, []string{"toolmend_3_2"}, true},
 		"an id that has many spellings": {`[]`, []string{"call/1"}, true},
 		"an id that is not ASCII":       {`[]`, []string{"càll"}, true},
 	} {
@@ -116,7 +120,7 @@ func TestFixAnswer(t *testing.T) {
 			}
 			read := false
 			req := &middleware.Request{Native: &middleware.Native{Raw: c.raw}}
-			req.Defer(func() []middleware.Message {
+			req.Defer(2, func() []middleware.Message {
 				read = true
 				return before
 			})
@@ -139,7 +143,7 @@ func TestEscapedIDs(t *testing.T) {
 		for _, raw := range []string{fmt.Sprintf(`"\u%04x"`, r), fmt.Sprintf(`"\u%04X"`, r)} {
 			read := false
 			req := &middleware.Request{Native: &middleware.Native{Raw: raw}}
-			req.Defer(func() []middleware.Message {
+			req.Defer(-1, func() []middleware.Message {
 				read = true
 				return nil
 			})
@@ -155,7 +159,7 @@ func TestFixAnswerOfManyCalls(t *testing.T) {
 	for n, reads := range map[int]bool{1: false, 8: false, 9: true} {
 		read := false
 		req := &middleware.Request{Native: &middleware.Native{Raw: `{"messages":[]}`}}
-		req.Defer(func() []middleware.Message { read = true; return nil })
+		req.Defer(-1, func() []middleware.Message { read = true; return nil })
 		var calls []middleware.ToolCall
 		for i := range n {
 			calls = append(calls, call(fmt.Sprintf("id_%d", i), "t", ""))

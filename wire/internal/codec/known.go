@@ -24,6 +24,11 @@ type Input struct {
 	Deferred          bool // the reader checks the messages that are not known, and drops them
 	Stream, HasStream bool // the member "stream", and whether the body has it
 
+	// Calls has how many calls each of the messages that are not known has. A reader that sets it before Keep
+	// makes the calls of the conversation known too.
+	Calls []int
+
+	calls   int // of all messages
 	dialect string
 	lists   []*knownList
 }
@@ -77,7 +82,7 @@ func (in *Input) find(isTools bool, at int) *knownList {
 				sums = append(sums, k.next(sums[len(sums)-1], text, len(sums)-1, false))
 			}
 			if m, ok := k.get(sums[n]); ok {
-				l.sum, l.marks, l.end = sums[n], n, m.end
+				l.sum, l.marks, l.end, l.calls = sums[n], n, m.end, m.calls
 			} else {
 				unknown = n
 			}
@@ -123,11 +128,19 @@ func (in *Input) Tools(list rawjson.Value) []middleware.Tool {
 // read reads a tool, and is nil for messages.
 func (in *Input) Keep(v rawjson.Value, stop func(rawjson.Value) bool, read func(rawjson.Value) (middleware.Tool, error)) {
 	l := in.list(v)
+	if read == nil {
+		for _, n := range in.Calls {
+			in.calls += n
+		}
+		if l != nil {
+			in.calls += l.calls
+		}
+	}
 	if l == nil {
 		return
 	}
 	start, end := v.Span()
-	text, before, m := in.Raw[start:end], l.end, mark{end: l.end, seen: read != nil && !l.again}
+	text, before, m := in.Raw[start:end], l.end, mark{end: l.end, calls: l.calls, seen: read != nil && !l.again}
 	if l.end > 0 {
 		in.Known.hits.Add(1)
 	} else if len(text) >= markEach {
@@ -143,6 +156,7 @@ func (in *Input) Keep(v rawjson.Value, stop func(rawjson.Value) bool, read func(
 			l.marks, before, m.tools = l.marks+1, m.end, nil
 		}
 	}
+	calls := in.Calls
 	for e := range v.Each() {
 		if stop != nil && stop(e) {
 			return
@@ -156,6 +170,8 @@ func (in *Input) Keep(v rawjson.Value, stop func(rawjson.Value) bool, read func(
 				return
 			}
 			m.tools = append(m.tools, t)
+		} else if read == nil && len(calls) > 0 {
+			m.calls, calls = m.calls+calls[0], calls[1:]
 		}
 	}
 	put(end - start)
@@ -188,6 +204,7 @@ type sum [2]uint64
 // mark is what is known of a list at a mark.
 type mark struct {
 	end   int               // of the last element that ends before the mark
+	calls int               // of the messages up to there
 	seen  bool              // the tools are kept when they come again
 	text  string            // of the tools between the mark before and this one
 	tools []middleware.Tool // the same
@@ -196,6 +213,7 @@ type mark struct {
 // knownList is a list of a body, of which the text up to end is known.
 type knownList struct {
 	at, end int
+	calls   int // in it
 	tools   []middleware.Tool
 	sum     sum  // at the last mark that was found
 	marks   int  // that were found

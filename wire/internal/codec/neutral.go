@@ -135,6 +135,9 @@ func Calls(req *middleware.Request) int {
 	if req == nil {
 		return 0
 	}
+	if n, ok := req.DeferredCalls(); ok {
+		return n
+	}
 	n := 0
 	for _, m := range req.Loaded().Messages {
 		n += len(m.ToolCalls)

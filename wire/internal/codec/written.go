@@ -59,7 +59,11 @@ func Request(f Format, in *Input) (*middleware.Request, error) {
 	}
 	var req *middleware.Request
 	if raw := in.Raw; in.Deferred {
-		is.Defer(func() []middleware.Message {
+		calls := -1
+		if in.Calls != nil {
+			calls = in.calls
+		}
+		is.Defer(calls, func() []middleware.Message {
 			all, _ := f.ReadRequest(&Input{Raw: raw})
 			return all.Messages
 		})

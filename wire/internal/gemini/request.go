@@ -37,6 +37,10 @@ func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 			for element := range root.Get("tools").Each() {
 				in.Keep(on.Get(element, listKey), nil, readTool)
 			}
+			in.Calls = make([]int, len(h.contents))
+			for i, group := range h.groups {
+				in.Calls[group] += len(h.is.Messages[h.lead+i].ToolCalls)
+			}
 			in.Keep(root.Get("contents"), nil, nil)
 		}
 		return err

@@ -29,6 +29,10 @@ func (Format) ReadRequest(in *codec.Input) (*middleware.Request, error) {
 		if err == nil {
 			h.is.Tools = append(in.Tools(root.Get("tools")), h.is.Tools...)
 			in.Keep(root.Get("tools"), nil, readTool)
+			in.Calls = make([]int, len(h.is.Messages))
+			for i, m := range h.is.Messages {
+				in.Calls[i] = len(m.ToolCalls)
+			}
 			in.Keep(root.Get("messages"), nil, nil)
 		}
 		return err

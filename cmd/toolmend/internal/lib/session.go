@@ -144,7 +144,7 @@ func (s *Session) dispatch(f hostFrame) error {
 func (s *Session) start(f hostFrame, opened *openStack) {
 	j := &job{session: s, sent: f, request: f.Request, stack: opened, frames: map[int][]hostFrame{}, answers: map[int]middleware.Message{}}
 	j.some.L = &j.mu
-	j.request.Defer(j.load)
+	j.request.Defer(-1, j.load)
 	j.request.Native = &middleware.Native{Dialect: "host", Raw: string(f.CallIDs)} // a middleware looks for ids in it
 	j.ctx, j.cancel = context.WithCancelCause(context.WithValue(s.ctx, jobKey{}, j))
 	s.running[f.ID] = j
