@@ -3,6 +3,7 @@ package schema_test
 import (
 	_ "embed"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,27 @@ func TestUndeclared(t *testing.T) {
 			require.Equal(t, c.want, texts(schema.Undeclared(read, parse(t, c.args), "undeclared")))
 		})
 	}
+}
+
+// TestNamesOfOnePatternAreOneSchema measures memory, so it is not parallel: whoever looks for the schemas of each name
+// anew allocates hundreds of times the length of the arguments.
+func TestNamesOfOnePatternAreOneSchema(t *testing.T) {
+	branches, members := make([]string, 200), make([]string, 2000)
+	for i := range branches {
+		branches[i] = fmt.Sprintf(`{"properties":{"p%d":{}},"additionalProperties":{"properties":{"a":{}}}}`, i)
+	}
+	for i := range members {
+		members[i] = fmt.Sprintf(`"k%d":{"a":1}`, i)
+	}
+	read, err := view.Read([]byte(`{"patternProperties":{"^k":{"properties":{"a":{}}}},"anyOf":[` + strings.Join(branches, ",") + `]}`))
+	require.NoError(t, err)
+	args := "{" + strings.Join(members, ",") + "}"
+	instance := parse(t, args)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.Empty(t, schema.OtherCase([]*view.View{read}, instance, false, "code"))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100*len(args)))
 }
 
 func TestOtherCase(t *testing.T) {
