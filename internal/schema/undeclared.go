@@ -54,12 +54,12 @@ type undeclaredWalk struct {
 // properties is what an object schema declares.
 type properties struct {
 	*view.Declared
-	all      []*view.Node    // the schemas that declare them
-	open     bool            // it lists some, and has no keyword about others
-	patterns []*view.Node    // of names: patternProperties
-	tuple    int             // elements that have a schema of their own
-	names    map[string]bool // those that an enum of propertyNames lists
-	below    map[string]*view.Node
+	all      []*view.Node          // the schemas that declare them
+	open     bool                  // it lists some, and has no keyword about others
+	patterns []*view.Node          // of names: patternProperties
+	tuple    int                   // elements that have a schema of their own
+	names    map[string]bool       // those that an enum of propertyNames lists
+	below    map[string]*view.Node // by names, and the addresses of the patterns that match them
 }
 
 // otherNames stands in below for all names that no schema declares. It cannot be a text of JSON.
@@ -68,15 +68,19 @@ const otherNames = "\xff"
 // step returns the schema of a child, which is looked for once. If several schemas describe the
 // child, it is a schema with these branches. The same branches are one schema, so that a recursive
 // schema has few of them.
-func (u *undeclaredWalk) step(p *properties, seg string) *view.Node {
-	if next, known := p.below[seg]; known {
-		return next
+func (u *undeclaredWalk) step(p *properties, seg string, object bool) *view.Node {
+	var matching []*view.Node
+	if object {
+		matching, _ = u.matching(p, seg)
 	}
-	matching, _ := u.matching(p, seg)
-	if !p.Has(seg) && rawjson.Index(seg) < 0 && matching == nil {
+	if !p.Has(seg) && rawjson.Index(seg) < 0 {
 		seg = otherNames
 	}
-	if next, known := p.below[seg]; known {
+	key := seg
+	for _, n := range matching {
+		key += fmt.Sprintf("%s%p", otherNames, n)
+	}
+	if next, known := p.below[key]; known {
 		return next
 	}
 	all := append(view.Steps(p.all, seg), matching...)
@@ -92,7 +96,7 @@ func (u *undeclaredWalk) step(p *properties, seg string) *view.Node {
 		next = &view.Node{AllOf: all}
 		u.unions[string(ids)] = next
 	}
-	p.below[seg] = next
+	p.below[key] = next
 	return next
 }
 
@@ -130,7 +134,7 @@ func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 			if !object { // all elements after a tuple have the same schema
 				seg = strconv.Itoa(min(i-1, p.tuple))
 			}
-			u.value(child, u.step(p, seg), at)
+			u.value(child, u.step(p, seg, object), at)
 		}
 	}
 }

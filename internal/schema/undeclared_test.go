@@ -3,6 +3,7 @@ package schema_test
 import (
 	_ "embed"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,12 @@ func TestUndeclared(t *testing.T) {
 		{"free-form", `{"type":"object"}`, `{"a":{"b":1}}`, nil},
 		{"the schema says", `{"properties":{"a":{}},"additionalProperties":true}`, `{"b":1}`, nil},
 		{"patterns", `{"properties":{"a":{}},"patternProperties":{"^x":{}}}`, `{"b":1}`, nil},
+		{"below patterns", `{"patternProperties":{"^x":{"properties":{"a":{}}},"y$":{"properties":{"b":{}}}}}`, `{"x":{"a":1,"b":1},"x2":{"b":1},"y":{"a":1,"b":1},"xy":{"a":1,"b":1,"c":1},"z":{"a":1}}`, []string{
+			`undeclared /x/b: this property is not declared`, `undeclared /x2/b: this property is not declared`,
+			`undeclared /y/a: this property is not declared`, `undeclared /xy/c: this property is not declared`,
+		}},
+		{"patterns are for names, not for the elements of a list", `{"patternProperties":{"^[0-9]":{"properties":{"a":{}}}}}`, `[{"b":1}]`, nil},
+		{"and not if an object had such a name", `{"additionalProperties":{"patternProperties":{"^[0-9]":{"properties":{"a":{}}}}}}`, `{"x":{"0":{"a":1}},"y":[{"b":1}]}`, nil},
 		{"conditions", `{"properties":{"k":{}},"if":{"properties":{"i":{}}},"then":{"properties":{"t":{"properties":{"x":{}}}}},"else":{"allOf":[{"properties":{"e":{}}}]},
 			"dependentSchemas":{"k":{"properties":{"d":{}}}},"dependencies":{"k":{"properties":{"o":{}}},"i":["k"]}}`,
 			`{"k":1,"i":1,"t":{"x":1,"y":2},"e":1,"d":1,"o":1,"z":1}`, []string{
@@ -52,6 +59,27 @@ func TestUndeclared(t *testing.T) {
 			require.Equal(t, c.want, texts(schema.Undeclared(read, parse(t, c.args), "undeclared")))
 		})
 	}
+}
+
+// TestNamesOfOnePatternAreOneSchema measures memory, so it is not parallel: whoever looks for the schemas of each name
+// anew allocates hundreds of times the length of the arguments.
+func TestNamesOfOnePatternAreOneSchema(t *testing.T) {
+	branches, members := make([]string, 200), make([]string, 2000)
+	for i := range branches {
+		branches[i] = fmt.Sprintf(`{"properties":{"p%d":{}},"additionalProperties":{"properties":{"a":{}}}}`, i)
+	}
+	for i := range members {
+		members[i] = fmt.Sprintf(`"k%d":{"a":1}`, i)
+	}
+	read, err := view.Read([]byte(`{"patternProperties":{"^k":{"properties":{"a":{}}}},"anyOf":[` + strings.Join(branches, ",") + `]}`))
+	require.NoError(t, err)
+	args := "{" + strings.Join(members, ",") + "}"
+	instance := parse(t, args)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.Empty(t, schema.OtherCase([]*view.View{read}, instance, false, "code"))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100*len(args)))
 }
 
 func TestOtherCase(t *testing.T) {
