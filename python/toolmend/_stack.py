@@ -283,16 +283,18 @@ class _Running:
                 reply(issues=[{"message": i} if isinstance(i, str) else i for i in found])
             else:
                 reply(response=result)
-        except Invalid as e:
-            reply(issues=[{"message": str(e), "pointer": e.pointer}])
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as e:  # a CancelledError too, if the host did not cancel the step
+            if is_rule and isinstance(e, Invalid):
+                return reply(issues=[{"message": str(e), "pointer": e.pointer}])
             if isinstance(e, asyncio.CancelledError) and (self.ended or n in self.stops):
                 raise
             self.errors[n] = e
-            status = getattr(e, "status_code", None)
-            reply(error={"message": f"{type(e).__name__}: {e}"[:16000], "status": status if isinstance(status, int) else 0})
+            status, text = getattr(e, "status_code", None), type(e).__name__
+            with contextlib.suppress(Exception):  # it has no text
+                text += f": {e}"
+            reply(error={"message": text[:16000], "status": status if isinstance(status, int) else 0})
 
     def question(self, frame: Json) -> Ask:
         self.asked, n = True, frame["n"]

@@ -6,9 +6,11 @@ import pathlib
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import unittest
+import unittest.mock
 
 import toolmend
 from toolmend import _child
@@ -150,10 +152,24 @@ class Steps(unittest.TestCase):
         self.assertEqual(args(toolmend.Stack()(lambda messages, tools: Completion())(USER, TOOLS)), [{"n": 1}])
 
     def test_the_models_own_exception(self):
-        own = KeyError("mine")
-        with self.assertRaises(KeyError) as e:
-            toolmend.Stack()(Model(own))(USER, TOOLS)
-        self.assertIs(e.exception, own)
+        for own in (KeyError("mine"), toolmend.Invalid("of a rule")):
+            with self.assertRaises(type(own)) as e:
+                toolmend.Stack()(Model(own))(USER, TOOLS)
+            self.assertIs(e.exception, own)
+
+    def test_an_exception_without_a_text(self):
+        class Odd(Exception):
+            def __str__(self):
+                raise RuntimeError
+
+        async def model(messages, tools):
+            raise Odd
+
+        async def main():
+            with self.assertRaises(Odd):
+                await asyncio.wait_for(toolmend.Stack()(model)(USER, TOOLS), 20)
+
+        asyncio.run(main())
 
     def test_unknown_options(self):
         for options, want in (({"atempts": 1}, "unknown key atempts"), ({"listen": "x"}, "for the gateway only")):
@@ -416,6 +432,31 @@ class Processes(unittest.TestCase):
     def test_no_binary(self):
         with self.assertRaisesRegex(toolmend.ToolmendError, "does not start"):
             toolmend.Stack(binary=os.path.join("no", "where")).validate(TOOL, {})
+
+    def test_the_wheels_own_binary_is_the_first(self):
+        def which(name, path=None):  # as on Windows, where the current directory is the first for a bare name
+            return name if os.path.dirname(name) else os.path.join("current", name)
+
+        with unittest.mock.patch.dict(os.environ), unittest.mock.patch.object(_child.shutil, "which", which):
+            os.environ.pop("TOOLMEND_BIN", None)
+            self.assertEqual(os.path.dirname(_child.find_binary.__wrapped__()), sysconfig.get_path("scripts"))
+
+    def test_the_binary_is_looked_for_by_one_thread(self):
+        binary, inside, most = _child.find_binary(), threading.Semaphore(1), []
+
+        def find():  # sysconfig is not safe for threads
+            most.append(inside.acquire(blocking=False))
+            time.sleep(0.01)
+            inside.release()
+            return binary
+
+        with unittest.mock.patch.object(_child, "find_binary", find):
+            threads = [threading.Thread(target=_child.child) for _ in range(8)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+        self.assertEqual(most, [True] * 8)
 
     def test_many_tool_sets(self):
         stack = toolmend.Stack()
