@@ -220,7 +220,10 @@ class _Running:
 
     def __init__(self, stack: Stack, frame: Json, messages: Sequence[Json], tools: Sequence[Json], ask: Any = None, on_event: Any = None, loop: Any = None):
         self.stack, self.messages, self.ask, self.on_event, self.loop = stack, messages, ask, on_event, loop
-        self.tools = pickle.dumps(tools)  # as they are now: the caller may change its own
+        try:
+            self.tools = pickle.dumps(tools)  # as they are now: the caller may change its own
+        except Exception:  # it has an object of a class inside a function, such as an Enum, which may still be JSON
+            self.tools = pickle.dumps(json.loads(_child.encode(tools)))
         self.set = hashlib.sha256(self.tools).hexdigest()[:24]
         self.frame: Json = {"stack": stack.name, "set": self.set, "length": len(messages), **frame}
         self.frame["call_ids"] = [c["id"] for m in messages for c in m.get("tool_calls") or ()]

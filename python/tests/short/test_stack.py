@@ -1,4 +1,5 @@
 import asyncio
+import enum
 import json
 import logging
 import os
@@ -143,6 +144,13 @@ class Steps(unittest.TestCase):
         self.assertEqual(args(stack(Model(['{"n": "1"}']))(USER, [tool])), [{"n": 1}])
         tool["parameters"]["properties"]["n"]["type"] = "string"
         self.assertEqual(args(stack(Model(['{"n": "1"}']))(USER, [tool])), [{"n": "1"}])
+
+    def test_a_tool_with_an_enum_of_a_function(self):
+        class Unit(str, enum.Enum):
+            NIGHTS = "nights"
+
+        tool = {"name": "get", "parameters": {"type": "object", "properties": {"unit": {"enum": list(Unit)}}}}
+        self.assertEqual([toolmend.validate(tool, {"unit": unit}).ok for unit in ("nights", "days")], [True, False])
 
     def test_an_object_of_an_sdk(self):
         class Completion:
