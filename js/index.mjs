@@ -197,6 +197,7 @@ export class Stack {
     const reply = async ({ type, n, ...more }) => {
       const stop = new AbortController();
       open.set(n, stop);
+      asked = true;
       const send = (result) => child.send({ type: type === "rule" ? "findings" : "answer", id, n, ...result });
       try {
         if (type === "rule") {
@@ -204,7 +205,6 @@ export class Stack {
           const found = (await this.#checks[more.rule](call, more.value)) ?? [];
           send({ issues: [found].flat().map((f) => (typeof f === "string" ? { message: f } : f)) });
         } else {
-          asked = true;
           const emit = (kind, text) => child.send({ type: "chunk", id, n, events: [{ kind, text }] });
           const { keep = 0, messages = [], tools, request: settings } = more;
           send({ response: await ask({ n, keep, messages, tools, settings, emit, signal: stop.signal }) });

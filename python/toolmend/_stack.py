@@ -250,6 +250,7 @@ class _Running:
                 while True:
                     frame = await self.frames.get() if self.loop else self.frames.get()
                     if frame["type"] in ("ask", "rule"):
+                        self.asked = True
                         if self.loop:  # a task, so that events and stops come meanwhile
                             self.tasks[frame["n"]] = asyncio.ensure_future(self.answer(frame))
                         else:
@@ -300,7 +301,7 @@ class _Running:
             reply(error={"message": text[:16000], "status": status if isinstance(status, int) else 0})
 
     def question(self, frame: Json) -> Ask:
-        self.asked, n = True, frame["n"]
+        n = frame["n"]
         return Ask(
             n, frame.get("keep", 0), frame.get("messages") or [], frame.get("tools"), frame.get("request"),
             emit=lambda kind, text: self.send(type="chunk", n=n, events=[{"kind": kind, "text": text}]),

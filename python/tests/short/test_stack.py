@@ -449,22 +449,26 @@ class Processes(unittest.TestCase):
             os.environ.pop("TOOLMEND_BIN", None)
             self.assertEqual(os.path.dirname(_child.find_binary.__wrapped__()), sysconfig.get_path("scripts"))
 
-    def test_the_binary_is_looked_for_by_one_thread(self):
-        binary, inside, most = _child.find_binary(), threading.Semaphore(1), []
+    def test_threads_do_not_use_sysconfig(self):  # the first use of it is not safe for them
+        with unittest.mock.patch.object(_child, "sysconfig", None), unittest.mock.patch.dict(os.environ, {"TOOLMEND_BIN": "x"}):
+            self.assertEqual(_child.find_binary.__wrapped__(), "x")
 
-        def find():  # sysconfig is not safe for threads
-            most.append(inside.acquire(blocking=False))
-            time.sleep(0.01)
-            inside.release()
-            return binary
+    def test_a_model_is_not_called_again_after_a_crash(self):
+        class Crashed:  # its question and its end come at once
+            routes, refused, starts = {}, False, 0
 
-        with unittest.mock.patch.object(_child, "find_binary", find):
-            threads = [threading.Thread(target=_child.child) for _ in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
-        self.assertEqual(most, [True] * 8)
+            def register(self, route):
+                self.starts += 1
+                route({"type": "ask", "n": 1})
+                route({"type": "ended", "message": "gone"})
+
+            def send(self, frame):
+                pass
+
+        child = Crashed()
+        with unittest.mock.patch.object(_child, "child", lambda binary: child), self.assertRaises(toolmend.Ended):
+            asyncio.run(asyncio.wait_for(toolmend.Stack()(Model(['{"n": 5}']).later)(USER, TOOLS), 20))
+        self.assertEqual(child.starts, 1)
 
     def test_many_tool_sets(self):
         stack = toolmend.Stack()
