@@ -27,7 +27,7 @@ func TestMaxMemory(t *testing.T) {
 		status  int
 		error   string
 	}{
-		"a request":                      {nil, "", 200 << 10, 1, http.StatusTooManyRequests, ""},
+		"a request":                      {nil, "", 200 << 10, 1, http.StatusTooManyRequests, "too_many_requests"},
 		"a request, routed by its model": {[]string{"m"}, "", 200 << 10, 1, http.StatusTooManyRequests, "too_many_requests"},
 		"an answer":                      {nil, "", 1, 300 << 10, http.StatusBadRequest, "memory"},
 		"both fit":                       {[]string{"m"}, "", 20 << 10, 50 << 10, http.StatusOK, ""},

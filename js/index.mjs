@@ -35,7 +35,7 @@ export class Invalid extends Error {
   name = "Invalid";
   constructor(message, pointer = "") {
     super(message);
-    this.pointer = pointer;
+    this.pointer = String(pointer); // it must become JSON
   }
 }
 
@@ -197,6 +197,7 @@ export class Stack {
     const reply = async ({ type, n, ...more }) => {
       const stop = new AbortController();
       open.set(n, stop);
+      asked = true;
       const send = (result) => child.send({ type: type === "rule" ? "findings" : "answer", id, n, ...result });
       try {
         if (type === "rule") {
@@ -204,13 +205,12 @@ export class Stack {
           const found = (await this.#checks[more.rule](call, more.value)) ?? [];
           send({ issues: [found].flat().map((f) => (typeof f === "string" ? { message: f } : f)) });
         } else {
-          asked = true;
           const emit = (kind, text) => child.send({ type: "chunk", id, n, events: [{ kind, text }] });
           const { keep = 0, messages = [], tools, request: settings } = more;
           send({ response: await ask({ n, keep, messages, tools, settings, emit, signal: stop.signal }) });
         }
       } catch (e) {
-        if (e instanceof Invalid) return send({ issues: [{ message: e.message, pointer: e.pointer }] });
+        if (type === "rule" && e instanceof Invalid) return send({ issues: [{ message: e.message, pointer: e.pointer }] });
         errors.set(n, e);
         const status = e?.statusCode ?? e?.status;
         send({ error: { message: String(e).slice(0, 16000), status: Number.isInteger(status) ? status : 0 } });
@@ -226,7 +226,7 @@ export class Stack {
         };
         id = child.register((got) => {
           if (got.type === "event") context.runInAsyncScope(show, undefined, got.event).catch(abort);
-          else if (got.type === "ask" || got.type === "rule") context.runInAsyncScope(reply, undefined, got);
+          else if (got.type === "ask" || got.type === "rule") context.runInAsyncScope(reply, undefined, got).catch(abort);
           else if (got.type === "load") load(got.n).catch(abort);
           else if (got.type === "stop") open.get(got.n)?.abort();
           else if (got.type !== "result" || kept-- <= 0) resolve(got);

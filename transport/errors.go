@@ -190,6 +190,8 @@ func errorResponse(req *http.Request, c wire.Codec, err error) *http.Response {
 	r := newResponse(withCause(req, err), e.status, "application/json")
 	if e.own {
 		r.Header.Set("X-Should-Retry", "false")
+	}
+	if e.own || errors.Is(err, ErrMemory) { // the client may send that request again
 		r.Header.Set(errorHeader, e.code)
 	}
 	r.Header.Set("Content-Length", "0")

@@ -56,6 +56,14 @@ test("errors", async () => {
   await assert.rejects(new Stack({ binary: "no/where" }).validate(tool, {}), /does not start/);
 });
 
+test("what has no text, and what is no JSON", { timeout: 20_000 }, async () => {
+  await assert.rejects(new Stack().wrap(async () => { throw Object.create(null); })(user, tools), TypeError);
+  const rules = { get: () => { throw new Invalid("no", 5n); } };
+  assert.deepEqual((await new Stack({ rules }).validate(tool, { n: 1 })).issues.map((i) => i.pointer), ["5"]);
+  const model = async () => { throw new Invalid("of a rule"); };
+  await assert.rejects(new Stack().wrap(model)(user, tools), Invalid, "the model's own exception");
+});
+
 test("rules", async () => {
   const check = async (rules, pattern) => {
     const model = scripted(['{"n":500}'], ['{"n":5}']);

@@ -28,14 +28,18 @@ class Ended(ToolmendError):
     """The child process ended during the step. The next step starts another one."""
 
 
+# The folders of a wheel's programs. They are found during the import: the first use of sysconfig is not safe for threads.
+FOLDERS = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
+
+
 @functools.lru_cache(None)
 def find_binary() -> str:
     # Returns the path of the binary: TOOLMEND_BIN, or the wheel's own, or one on the path.
     name = "toolmend.exe" if sys.platform == "win32" else "toolmend"
-    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
-    found = os.environ.get("TOOLMEND_BIN") or shutil.which(name, path=os.pathsep.join([*folders, os.environ.get("PATH", os.defpath)]))
+    beside = filter(None, (shutil.which(os.path.join(f, name)) for f in FOLDERS))  # Windows looks for a bare name in the current directory first
+    found = os.environ.get("TOOLMEND_BIN") or next(beside, None) or shutil.which(name)
     if not found:
-        raise ToolmendError(f"toolmend: {name} is not in {folders[0]}: install the package toolmend again, or set TOOLMEND_BIN")
+        raise ToolmendError(f"toolmend: {name} is not in {FOLDERS[0]}: install the package toolmend again, or set TOOLMEND_BIN")
     return found
 
 

@@ -220,7 +220,10 @@ class _Running:
 
     def __init__(self, stack: Stack, frame: Json, messages: Sequence[Json], tools: Sequence[Json], ask: Any = None, on_event: Any = None, loop: Any = None):
         self.stack, self.messages, self.ask, self.on_event, self.loop = stack, messages, ask, on_event, loop
-        self.tools = pickle.dumps(tools)  # as they are now: the caller may change its own
+        try:
+            self.tools = pickle.dumps(tools)  # as they are now: the caller may change its own
+        except Exception:  # it has an object of a class inside a function, such as an Enum, which may still be JSON
+            self.tools = pickle.dumps(json.loads(_child.encode(tools)))
         self.set = hashlib.sha256(self.tools).hexdigest()[:24]
         self.frame: Json = {"stack": stack.name, "set": self.set, "length": len(messages), **frame}
         self.frame["call_ids"] = [c["id"] for m in messages for c in m.get("tool_calls") or ()]
@@ -247,6 +250,7 @@ class _Running:
                 while True:
                     frame = await self.frames.get() if self.loop else self.frames.get()
                     if frame["type"] in ("ask", "rule"):
+                        self.asked = True
                         if self.loop:  # a task, so that events and stops come meanwhile
                             self.tasks[frame["n"]] = asyncio.ensure_future(self.answer(frame))
                         else:
@@ -283,19 +287,21 @@ class _Running:
                 reply(issues=[{"message": i} if isinstance(i, str) else i for i in found])
             else:
                 reply(response=result)
-        except Invalid as e:
-            reply(issues=[{"message": str(e), "pointer": e.pointer}])
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as e:  # a CancelledError too, if the host did not cancel the step
+            if is_rule and isinstance(e, Invalid):
+                return reply(issues=[{"message": str(e), "pointer": e.pointer}])
             if isinstance(e, asyncio.CancelledError) and (self.ended or n in self.stops):
                 raise
             self.errors[n] = e
-            status = getattr(e, "status_code", None)
-            reply(error={"message": f"{type(e).__name__}: {e}"[:16000], "status": status if isinstance(status, int) else 0})
+            status, text = getattr(e, "status_code", None), type(e).__name__
+            with contextlib.suppress(Exception):  # it has no text
+                text += f": {e}"
+            reply(error={"message": text[:16000], "status": status if isinstance(status, int) else 0})
 
     def question(self, frame: Json) -> Ask:
-        self.asked, n = True, frame["n"]
+        n = frame["n"]
         return Ask(
             n, frame.get("keep", 0), frame.get("messages") or [], frame.get("tools"), frame.get("request"),
             emit=lambda kind, text: self.send(type="chunk", n=n, events=[{"kind": kind, "text": text}]),

@@ -1,4 +1,5 @@
 import asyncio
+import enum
 import json
 import logging
 import os
@@ -6,9 +7,11 @@ import pathlib
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import unittest
+import unittest.mock
 
 import toolmend
 from toolmend import _child
@@ -142,6 +145,13 @@ class Steps(unittest.TestCase):
         tool["parameters"]["properties"]["n"]["type"] = "string"
         self.assertEqual(args(stack(Model(['{"n": "1"}']))(USER, [tool])), [{"n": "1"}])
 
+    def test_a_tool_with_an_enum_of_a_function(self):
+        class Unit(str, enum.Enum):
+            NIGHTS = "nights"
+
+        tool = {"name": "get", "parameters": {"type": "object", "properties": {"unit": {"enum": list(Unit)}}}}
+        self.assertEqual([toolmend.validate(tool, {"unit": unit}).ok for unit in ("nights", "days")], [True, False])
+
     def test_an_object_of_an_sdk(self):
         class Completion:
             def model_dump(self, exclude_none):
@@ -150,10 +160,24 @@ class Steps(unittest.TestCase):
         self.assertEqual(args(toolmend.Stack()(lambda messages, tools: Completion())(USER, TOOLS)), [{"n": 1}])
 
     def test_the_models_own_exception(self):
-        own = KeyError("mine")
-        with self.assertRaises(KeyError) as e:
-            toolmend.Stack()(Model(own))(USER, TOOLS)
-        self.assertIs(e.exception, own)
+        for own in (KeyError("mine"), toolmend.Invalid("of a rule")):
+            with self.assertRaises(type(own)) as e:
+                toolmend.Stack()(Model(own))(USER, TOOLS)
+            self.assertIs(e.exception, own)
+
+    def test_an_exception_without_a_text(self):
+        class Odd(Exception):
+            def __str__(self):
+                raise RuntimeError
+
+        async def model(messages, tools):
+            raise Odd
+
+        async def main():
+            with self.assertRaises(Odd):
+                await asyncio.wait_for(toolmend.Stack()(model)(USER, TOOLS), 20)
+
+        asyncio.run(main())
 
     def test_unknown_options(self):
         for options, want in (({"atempts": 1}, "unknown key atempts"), ({"listen": "x"}, "for the gateway only")):
@@ -416,6 +440,35 @@ class Processes(unittest.TestCase):
     def test_no_binary(self):
         with self.assertRaisesRegex(toolmend.ToolmendError, "does not start"):
             toolmend.Stack(binary=os.path.join("no", "where")).validate(TOOL, {})
+
+    def test_the_wheels_own_binary_is_the_first(self):
+        def which(name, path=None):  # as on Windows, where the current directory is the first for a bare name
+            return name if os.path.dirname(name) else os.path.join("current", name)
+
+        with unittest.mock.patch.dict(os.environ), unittest.mock.patch.object(_child.shutil, "which", which):
+            os.environ.pop("TOOLMEND_BIN", None)
+            self.assertEqual(os.path.dirname(_child.find_binary.__wrapped__()), sysconfig.get_path("scripts"))
+
+    def test_threads_do_not_use_sysconfig(self):  # the first use of it is not safe for them
+        with unittest.mock.patch.object(_child, "sysconfig", None), unittest.mock.patch.dict(os.environ, {"TOOLMEND_BIN": "x"}):
+            self.assertEqual(_child.find_binary.__wrapped__(), "x")
+
+    def test_a_model_is_not_called_again_after_a_crash(self):
+        class Crashed:  # its question and its end come at once
+            routes, refused, starts = {}, False, 0
+
+            def register(self, route):
+                self.starts += 1
+                route({"type": "ask", "n": 1})
+                route({"type": "ended", "message": "gone"})
+
+            def send(self, frame):
+                pass
+
+        child = Crashed()
+        with unittest.mock.patch.object(_child, "child", lambda binary: child), self.assertRaises(toolmend.Ended):
+            asyncio.run(asyncio.wait_for(toolmend.Stack()(Model(['{"n": 5}']).later)(USER, TOOLS), 20))
+        self.assertEqual(child.starts, 1)
 
     def test_many_tool_sets(self):
         stack = toolmend.Stack()

@@ -80,7 +80,7 @@ type check struct {
 	log      *recorded.Log
 	sets     *recorded.Toolsets // of -tools; nil: those beside each file
 	sessions sessions
-	// unvalidated is the number of calls for which the log has no schema.
+	// unvalidated is the number of selected calls for which the log has no schema.
 	unvalidated int
 	answered    bool // a line has a call, whatever -model and -tool select
 	read        fileRead
@@ -208,7 +208,7 @@ type lineResult struct {
 	hints       []hint         // with -hints
 	tallies     []tally
 	calls       int           // before -tool selects
-	unvalidated int           // of these, those without a schema
+	unvalidated int           // calls without a schema that -model and -tool select
 	line        recorded.Line // of an err
 	err         error         // a recorded.Skipped, or the error of the line
 }
@@ -225,15 +225,16 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 	for i := range turns {
 		t := &turns[i]
 		f.calls += len(t.Calls)
-		for _, call := range t.Calls {
-			if t.NoTools || (t.Session || t.Some) && slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool {
-				return tool.Name == call.Name && tool.Parameters == nil && tool.Kind == call.Kind
-			}) {
-				f.unvalidated++
-			}
-		}
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
 			continue
+		}
+		for _, call := range t.Calls {
+			noSchema := t.NoTools || (t.Session || t.Some) && slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool {
+				return tool.Name == call.Name && tool.Parameters == nil && tool.Kind == call.Kind
+			})
+			if noSchema && strings.Contains(strings.ToLower(call.Name), c.tool) {
+				f.unvalidated++
+			}
 		}
 		req := t.Limits
 		req.Messages, req.Tools = t.Messages, t.Tools
