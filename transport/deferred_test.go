@@ -13,7 +13,7 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// TestDeferredMessagesStayUnread measures memory, so it is not parallel: whoever parses the messages of a request
+// TestDeferredMessagesStayUnread measures memory, so it is not parallel: code that parses the messages of a request
 // allocates twice their length or more.
 func TestDeferredMessagesStayUnread(t *testing.T) {
 	history := regexp.MustCompile(`("(?:messages|input|contents)":\[)(\{.*?\})\],"tools"`)

@@ -62,7 +62,7 @@ func ollamaEnd(text, word string) string {
 // offering is a request with a tool.
 var offering = &middleware.Request{Tools: []middleware.Tool{{Name: "weather"}}}
 
-// TestUnreadCallOfOneChoice: an answer with further choices is not asked again, so it is no error.
+// TestUnreadCallOfOneChoice: an answer with further choices is not asked again, and the unread call does not make it an error.
 func TestUnreadCallOfOneChoice(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -205,7 +205,7 @@ func (u *undeclaredWalk) properties(s *view.Node) *properties {
 				p.names[name.Str()] = true
 			}
 			for _, n := range a.Patterns {
-				if n.Value.Parent().Key() == "patternProperties" { // unevaluatedProperties is no pattern
+				if n.Value.Parent().Key() == "patternProperties" { // not unevaluatedProperties
 					p.patterns = append(p.patterns, n)
 				}
 			}

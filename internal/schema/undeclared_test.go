@@ -61,7 +61,7 @@ func TestUndeclared(t *testing.T) {
 	}
 }
 
-// TestNamesOfOnePatternAreOneSchema measures memory, so it is not parallel: whoever looks for the schemas of each name
+// TestNamesOfOnePatternAreOneSchema measures memory, so it is not parallel: code that looks for the schemas of each name
 // anew allocates hundreds of times the length of the arguments.
 func TestNamesOfOnePatternAreOneSchema(t *testing.T) {
 	branches, members := make([]string, 200), make([]string, 2000)
